@@ -14,7 +14,7 @@ from mixent.ensemble.inputs import Inputs
 from mixent.ensemble.regions import RegionMixture, fit_regions, place_columns
 from mixent.maxent.options import KINDS
 from mixent.mixtures.fitting import blocks
-from mixent.mixtures.model import taking_part
+from mixent.mixtures.model import select_columns
 
 OPTIONS = {"max_components": 2, "covariance": "VVV", "random_state": 0, "n_jobs": None}
 
@@ -119,7 +119,7 @@ def one_step(cells, X, y, weight, train):
     mixture, problem = cells.mixture, cells.mixture.problem_
     table = mixture._read(X)
     label = None if cells.kind == "pooled" else likelihood(y)[train]
-    part = taking_part(table.take(train), mixture.varying_, label, None if weight is None else weight[train])
+    part = select_columns(table.take(train), mixture.varying_, label, None if weight is None else weight[train])
     ready, K = problem.prepare(mixture.params_), mixture.params_.n_components
     with Serial() as workers:
         total = workers.total(lambda block: problem.stats(ready, block), blocks(part, K, False))

@@ -138,7 +138,7 @@ def test_marginal_take_pack_and_split():
     np.testing.assert_array_equal(child[:2], params.log_probs[:2])
     assert not np.allclose(child[2], child[0])
     np.testing.assert_allclose(np.exp(child[2][:3]).sum(), 1.0)
-    assert not family.broken(params).any()
+    assert not family.degenerate(params).any()
 
 
 # --- mixed tables ----------------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def test_restrict_embed_take_split_sample_and_marginal_of_mixed_tables():
     np.testing.assert_allclose(smaller.open(smaller.prepare(taken), table).log_prob(), log_prob[index], rtol=1e-12)
     child = family.split(params, 0, 1)
     assert not np.allclose(child.gaussian.means[1], child.gaussian.means[0])
-    assert not family.broken(params).any()
+    assert not family.degenerate(params).any()
     drawn, drawn_codes = family.sample(params, np.zeros(7, dtype=int), rng)
     assert drawn.shape == (7, 2) and drawn_codes.shape == (7, 4)
     drawn, drawn_codes = only(family, params, "categorical")[0].sample(params, np.zeros(7, dtype=int), rng)

@@ -344,14 +344,14 @@ def test_flat_components_are_found_in_any_unit(name):
         params, _ = fitted(rng, family)
         family = replace(family, scale=family.scale * unit)
         covs = params.covs * unit**2
-        assert not family.broken(replace(params, covs=covs)).any()
+        assert not family.degenerate(replace(params, covs=covs)).any()
         flat = np.array(covs)
         flat[1] = (np.diag if name == "VVV" else np.asarray)(np.array([1.0, 0.5 * FLAT]) * family.scale**2)
-        np.testing.assert_array_equal(family.broken(replace(params, covs=flat)), [False, True, False])
+        np.testing.assert_array_equal(family.degenerate(replace(params, covs=flat)), [False, True, False])
         flat[2] = np.nan
-        np.testing.assert_array_equal(family.broken(replace(params, covs=flat)), [False, True, True])
+        np.testing.assert_array_equal(family.degenerate(replace(params, covs=flat)), [False, True, True])
     prior = random_prior(rng, 2).expand(3, name == "VVI")
-    assert not replace(family, prior=prior).broken(params).any()
+    assert not replace(family, prior=prior).degenerate(params).any()
 
 
 @pytest.mark.parametrize("name", ["VVI", "VVV"])
@@ -448,7 +448,7 @@ def test_rows_of_its_own_leave_a_component_where_it_stands(name, noise):
         family = replace(family, noise=np.array([0.1, 0.02, 0.03]))
     nothing = moments(family, params, X, np.zeros((3, len(X))))
     rows = np.array([0.5, 20.0, 3.0])
-    own = family.with_own_rows(params, nothing, rows)
+    own = family.with_expected_rows(params, nothing, rows)
     np.testing.assert_array_equal(own.mass, rows)
     new = family.update(params, own)
     np.testing.assert_allclose(new.means, params.means, rtol=1e-12, atol=1e-12)
@@ -461,7 +461,7 @@ def test_rows_of_its_own_are_the_expected_statistics_of_the_component(name):
     rng = np.random.default_rng(0)
     family = make_family(((name, 2),), 2, center=np.array([5.0, -5.0]))
     params, X = fitted(rng, family)
-    own = family.with_own_rows(params, moments(family, params, X, np.zeros((2, len(X)))), np.array([1.0, 1.0]))
+    own = family.with_expected_rows(params, moments(family, params, X, np.zeros((2, len(X)))), np.array([1.0, 1.0]))
     drawn = family.sample(params, np.repeat([0, 1], 40_000), rng) - family.center
     for k in range(2):
         away = drawn[40_000 * k : 40_000 * (k + 1)] - params.means[k]
@@ -475,7 +475,7 @@ def test_feasible_is_a_positive_mass_and_a_positive_definite_scatter(name):
     rng = np.random.default_rng(0)
     family = make_family(((name, 4),), 3)
     params, X = fitted(rng, family)
-    good = family.with_own_rows(params, moments(family, params, X, np.zeros((4, len(X)))), np.ones(4))
+    good = family.with_expected_rows(params, moments(family, params, X, np.zeros((4, len(X)))), np.ones(4))
     assert family.feasible(params, good).all()
     short = replace(good, mass=np.array([1.0, 1.0, -1.0, 1.0]))  # every scatter as it should be
     np.testing.assert_array_equal(family.feasible(params, short), [True, True, False, True])

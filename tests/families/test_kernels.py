@@ -17,7 +17,7 @@ from mixent.families.gaussian.kernels import (
     embed,
     quadratic_pays,
 )
-from mixent.families.gaussian.missing import Gapped, GappedDiagonal
+from mixent.families.gaussian.missing import Incomplete, IncompleteDiagonal
 
 SIZES = [(K, d) for K in (1, 2, 5) for d in (1, 2, 3, 5, 12)]
 every_size = pytest.mark.parametrize(("K", "d"), SIZES)
@@ -119,7 +119,7 @@ def test_rows_with_gaps_equal_the_marginal_and_the_conditional_expectations(K, d
         resp = rng.normal(size=(K, block.n_rows))
         work = ready.open(block)
         if not block.complete:
-            assert isinstance(work, GappedDiagonal if diagonal else Gapped)
+            assert isinstance(work, IncompleteDiagonal if diagonal else Incomplete)
             assert work.log_prob().shape == resp.shape
             assert work.moments(resp).about == ("center" if quadratic else "means")
         check(ready, work, block.X, resp)

@@ -189,4 +189,4 @@ def test_a_component_that_collapses_is_told_and_not_called_an_optimum():
     result = run_lbfgs(problem, source, MixtureChart(problem, params), params, stop=Stop(1e-6, 3000), executor=Serial())
     assert result.status is Status.NOT_FINITE
     assert "use a prior" in result.message
-    assert not problem.family.broken(result.params.components).any()
+    assert not problem.family.degenerate(result.params.components).any()

@@ -109,7 +109,7 @@ def chosen(**options):
         ({"search__criterion": "cbic", "search__per_class": True}, "for each class", "conditional BIC", 1),
         ({"search__per_class": True}, "by cross-validation", "held-out log-loss", 0),
         ({"training": "conditional"}, "before the discriminative training", "held-out log-loss", 0),
-        ({"search__criterion": "icl", "search__nested": 2}, "ICL in 2 folds selected", "held-out error", 0),
+        ({"search__criterion": "icl", "search__nested": 2}, "selected by ICL in 2 folds", "held-out error", 0),
     ],
 )
 def test_every_search_has_a_sentence_a_table_and_a_figure(options, sentence, order, n_figures):
@@ -143,7 +143,7 @@ def test_growth_is_described_stage_by_stage():
     ]
     section = next(section for section in model.summary().sections if section.title == "Growth")
     assert isinstance(section.content[0], Paragraph)
-    assert f"{model.classes_[0]} up to 2 components, {model.n_components_[0]} kept" in section.content[0].text
+    assert f"{model.classes_[0]} up to 2 components, {model.n_components_[0]} chosen" in section.content[0].text
     fixed = GaussianMixture(2, "VVI", search=Search(growth="incremental"), random_state=0).fit(ORCHESTRA.X)
     assert [entry["n_components"] for entry in facts_of(fixed)["path"]] == [1, 2]
 
@@ -165,7 +165,7 @@ def test_the_chosen_model_heads_the_table_and_duplicates_are_left_out():
     table = search_table(searched(tried))
     assert list(table.header)[:3] == ["", "covariance", "log loss"]
     assert [row[:2] for row in table.rows] == [["chosen", "S4"], ["", "S0"], ["", "S2"]]
-    assert "3 of 3" in table.caption and "Left out: 2" in table.caption
+    assert "3 of 3" in table.caption and "Not shown: 2" in table.caption
     assert "across classes" not in table.header and table.caption.endswith("The same in all: temperature 1")
     tried[0]["across_classes"] = True
     assert "across classes" in search_table(searched(tried)).header

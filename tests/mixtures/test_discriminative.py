@@ -292,7 +292,7 @@ def test_rows_their_own_class_all_but_excludes_count_as_by_the_definitions(more,
 def test_both_ways_to_the_statistics_agree(case, criterion, monkeypatch):
     case = make(criterion=criterion, **CASES[case])
     fast = case.total()
-    monkeypatch.setattr(discriminative, "LOST", 1e300)  # every row by the log domain
+    monkeypatch.setattr(discriminative, "UNDERFLOW", 1e300)  # every row by the log domain
     assert_same_stats(case.total(), fast, case.weight.sum())
 
 
@@ -621,7 +621,7 @@ def test_a_step_that_would_leave_the_domain_is_held_by_rows_of_its_own():
     case = far_apart(make(anchor=0.0, prior=0.0, apart=2.0), 3.0)
     total, family = case.total(), case.problem.family
     components, own = case.params.components, total.free.sum(axis=0)
-    bare = family.feasible(components, family.with_own_rows(components, total.components, own), case.params.live)
+    bare = family.feasible(components, family.with_expected_rows(components, total.components, own), case.params.live)
     assert not bare.all()
     after = case.problem.update(case.params, total)
     assert np.isfinite(after.components.gaussian.covs).all()

@@ -120,7 +120,7 @@ def test_selection_of_classes_of_unlike_sizes_draws_the_sum():
     np.testing.assert_array_equal(curves["VVI"], [[3, 4], [0.5, 0.41]])  # the best of each size
     np.testing.assert_array_equal(curves["several structures"], [[4], [0.4]])
     ax = drawn(display)
-    assert ax.get_xlabel() == "number of components in all"
+    assert ax.get_xlabel() == "Total number of components"
     assert texts(ax)[-1] == "chosen: 2\u00a0VVI + 1\u00a0VVV + 1\u00a0VVI"
     same = [dict(lines[0], n_components=[k, k], across_classes=True) for k in (1, 2)]
     display = SelectionDisplay.from_search(same, "log_loss")
@@ -206,7 +206,7 @@ def test_components_are_the_table_and_the_weights():
         heights = np.array([-bar.get_height() for bar in ax.patches])
         np.testing.assert_allclose(heights / heights.max(), display.weights / display.weights.max())
         assert [t.get_text() for t in ax.get_yticklabels()] == ["weight", "setosa", "versicolor", "virginica"]
-        assert ax.get_xlabel() == "component" and ax.figure.axes[1].get_ylabel() == "p(class | component)"
+        assert ax.get_xlabel() == "Component" and ax.figure.axes[1].get_ylabel() == "p(class | component)"
     written = [t.get_text() for t in ax.texts]
     assert written.count("1") == 6 and sum("%" in text for text in written) == 6
     with pytest.raises(ValueError, match="QuadraticDiscriminantAnalysis"):

@@ -19,10 +19,10 @@ from mixent.families.gaussian.prior import Prior
 from mixent.families.gaussian.structures import COVARIANCES
 from mixent.families.product import Components, ProductFamily
 from mixent.mixtures import growth
-from mixent.mixtures.fit_plan import Candidate, Job
+from mixent.mixtures.fit_plan import Candidate, FitPlan
 from mixent.mixtures.growth import grow, leaves, partial_problem, propose, restart
 from mixent.mixtures.partial import (
-    LEAST,
+    MIN_SHARE,
     PartialParams,
     PartialProblem,
     candidate_family,
@@ -47,7 +47,7 @@ def plain(name, K=1, prior=None, **more):
 
 
 def job_of(X, seed=0, weight=None, codes=None, sizes=(), **changes):
-    return Job(options(**changes), Block(X, codes, weight=weight), sizes, seed)
+    return FitPlan(options(**changes), Block(X, codes, weight=weight), sizes, seed)
 
 
 def mixture(seed, weights, name, d=3, prior=2.0, sizes=(), gaps=0.0, n=90, weighted=True, P=4):
@@ -74,7 +74,8 @@ def mixture(seed, weights, name, d=3, prior=2.0, sizes=(), gaps=0.0, n=90, weigh
     weight = rng.integers(0, 4, n).astype(float) if weighted else None
     table = Block(X, codes, None, weight)
     table = replace(table, offset=each_row(problem, frozen, table, problem.log_joint, C, 1))
-    new = Gaussians(rng.normal(size=(P, d)) * scale, structure.beside(np.full(P, 8.0), scatter[K:], like), (like.axes,))
+    covs = structure.update_added(np.full(P, 8.0), scatter[K:], like)
+    new = Gaussians(rng.normal(size=(P, d)) * scale, covs, (like.axes,))
     start = PartialParams(
         rng.uniform(0.1, 0.6, size=(P, C)),
         Components(new, Categoricals(np.log(tables[K:])) if sizes else None),
@@ -89,7 +90,7 @@ def one(params, p):
     gaussian, categorical = params.components.gaussian, params.components.categorical
     gaussian = replace(gaussian, means=gaussian.means[[p]], covs=gaussian.covs[[p]])
     categorical = categorical and Categoricals(categorical.log_probs[[p]])
-    return PartialParams(params.alpha[[p]], Components(gaussian, categorical), params.stuck[[p]])
+    return PartialParams(params.alpha[[p]], Components(gaussian, categorical), params.fixed[[p]])
 
 
 def each(problem, params, source):
@@ -131,7 +132,7 @@ def test_no_pass_of_partial_em_lowers_the_objective(name, case):
         for a, b in pairwise(result.trace):
             assert b.objective >= a.objective - rounding(a.objective, source.total_weight)
         assert (each(partial, result.params, source) >= each(partial, start, source) - 1e-9 * table.n_rows).all()
-        assert ((result.params.alpha >= LEAST) & (result.params.alpha <= 1 - LEAST)).all()
+        assert ((result.params.alpha >= MIN_SHARE) & (result.params.alpha <= 1 - MIN_SHARE)).all()
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -199,8 +200,8 @@ def test_the_statistics_are_the_formula():
         old = label * (1 - start.alpha[p]) * np.exp(table.offset)
         whole = (new + old).sum(axis=1)
         assert found.log_lik[p] == pytest.approx(table.weight @ np.log(whole), rel=1e-9)
-        np.testing.assert_allclose(found.taken[p], table.weight @ (new / whole[:, None]), rtol=1e-9)
-        np.testing.assert_allclose(found.kept[p], table.weight @ (old / whole[:, None]), rtol=1e-9)
+        np.testing.assert_allclose(found.new_counts[p], table.weight @ (new / whole[:, None]), rtol=1e-9)
+        np.testing.assert_allclose(found.old_counts[p], table.weight @ (old / whole[:, None]), rtol=1e-9)
 
 
 def test_a_class_known_by_its_number_or_by_a_one_hot_label_is_the_same():
@@ -226,9 +227,9 @@ def test_a_class_that_the_label_rules_out_may_be_any_number_of_nats_above():
 def test_in_one_column_it_finds_what_brute_force_finds(name):
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(0, 1, 150), rng.normal(5, 0.7, 50), rng.normal(15, 1, 50)])
-    job = job_of(x[:, None])
-    old, _ = job.fit(plain(name, 2))
-    partial, table, start = partial_problem(job, old, plain(name, 3), np.arange(len(x)), 8, rng)
+    plan = job_of(x[:, None])
+    old, _ = plan.fit(plain(name, 2))
+    partial, table, start = partial_problem(plan, old, plain(name, 3), np.arange(len(x)), 8, rng)
     result = run(partial, ArrayBlocks(table), start, stop=Stop(1e-13, 3000), executor=Serial())
     gaussian, center = old.params.components.gaussian, old.problem.family.gaussian.center
     stds = np.sqrt(gaussian.covs[:, 0])
@@ -255,7 +256,7 @@ def test_a_candidate_about_to_become_flat_stands_still_and_says_so():
     start = replace(start, components=Components(replace(gaussian, means=means, covs=covs), None))
     result = run(partial, ArrayBlocks(table), start, stop=Stop(-1.0, 6), executor=Serial())
     assert all(s.accepted for s in result.trace) and np.isfinite(result.objective)
-    assert result.params.stuck.tolist() == [True, False, False, False]
+    assert result.params.fixed.tolist() == [True, False, False, False]
     np.testing.assert_array_equal(result.params.components.gaussian.covs[0], covs[0])
 
 
@@ -267,7 +268,7 @@ def test_a_candidate_far_from_every_row_ends_with_next_to_nothing():
     start = replace(start, components=Components(replace(gaussian, means=means), None))
     result = run(partial, ArrayBlocks(table), start, stop=Stop(-1.0, 6), executor=Serial())
     assert all(s.accepted for s in result.trace)
-    assert result.params.alpha[1, 0] == LEAST < result.params.alpha[0, 0]
+    assert result.params.alpha[1, 0] == MIN_SHARE < result.params.alpha[0, 0]
 
 
 # --- leaves ----------------------------------------------------------------------------------------------------------
@@ -325,8 +326,8 @@ def test_without_a_prior_the_likelihood_never_falls_from_many_seeds(draw, name):
 
 def test_where_no_candidate_comes_out_above_the_heaviest_component_is_doubled(draw, monkeypatch):
     X, _ = draw(n=100)
-    job = job_of(X)
-    fit, spoiled = job.fit, []
+    plan = job_of(X)
+    fit, spoiled = plan.fit, []
 
     def worse(candidate, *args, warm=None, **more):
         found, starts = fit(candidate, *args, warm=warm, **more)
@@ -335,8 +336,8 @@ def test_where_no_candidate_comes_out_above_the_heaviest_component_is_doubled(dr
             found = replace(found, run=replace(found.run, objective=-1e9))
         return found, starts
 
-    monkeypatch.setattr(job, "fit", worse)
-    before, after = grow(job, plain("VVV"), 2)
+    monkeypatch.setattr(plan, "fit", worse)
+    before, after = grow(plan, plain("VVV"), 2)
     assert len(spoiled) == 2 and after.n_components == 2
     assert after.log_likelihood == pytest.approx(before.log_likelihood, rel=1e-9)
     np.testing.assert_allclose(after.fitted.params.weights, [[0.5, 0.5]])
@@ -344,15 +345,15 @@ def test_where_no_candidate_comes_out_above_the_heaviest_component_is_doubled(dr
 
 def test_and_where_em_cannot_keep_that_it_is_not_run(draw, monkeypatch):
     X, _ = draw(n=100)
-    job = job_of(X)
-    fit = job.fit
+    plan = job_of(X)
+    fit = plan.fit
 
     def worse(candidate, *args, warm=None, **more):
         found, starts = fit(candidate, *args, warm=warm, **more)
         return (found if warm is None else replace(found, run=replace(found.run, objective=-1e9))), starts
 
-    monkeypatch.setattr(job, "fit", worse)
-    before, after = grow(job, plain("VVV"), 2)
+    monkeypatch.setattr(plan, "fit", worse)
+    before, after = grow(plan, plain("VVV"), 2)
     assert after.log_likelihood == pytest.approx(before.log_likelihood, rel=1e-9) and not after.converged
 
 
@@ -398,28 +399,28 @@ def test_shared_components_grow_over_all_classes(draw):
     X, label = draw(seed=4, n=200, gap=3.0, missing=0.05)
     codes = np.array([0, 1, 1])[label]
     codes[::7] = -1
-    job = Job(options(), Block(X), (), 0, codes, np.array(["a", "b"]))
-    stages = list(grow(job, plain("VVV", shared=True), 4))
+    plan = FitPlan(options(), Block(X), (), 0, codes, np.array(["a", "b"]))
+    stages = list(grow(plan, plain("VVV", shared=True), 4))
     check_path(stages, 1, 4, len(X))
     assert stages[-1].fitted.params.weights.shape == (2, 4)
     assert stages[2].log_likelihood > stages[0].log_likelihood + 50
-    held = Job(options(), Block(X), (), 0, codes, np.array(["a", "b"]), np.array([0.5, 0.5]))
+    held = FitPlan(options(), Block(X), (), 0, codes, np.array(["a", "b"]), np.array([0.5, 0.5]))
     for stage in grow(held, plain("VVV", shared=True), 3):
         np.testing.assert_allclose(stage.fitted.params.weights.sum(axis=1), [0.5, 0.5], rtol=1e-9)
-    check_path(list(grow(job.of_class(1), plain("VVI"), 3)), 1, 3, len(X))
+    check_path(list(grow(plan.of_class(1), plain("VVI"), 3)), 1, 3, len(X))
 
 
 def test_full_em_starts_where_partial_em_has_ended(draw):
     X, label = draw(seed=4, n=200, missing=0.05)
     codes = np.array([0, 1, 1])[label]
     codes[::7] = -1
-    job = Job(options(), Block(X), (), 0, codes, np.array(["a", "b"]))
+    plan = FitPlan(options(), Block(X), (), 0, codes, np.array(["a", "b"]))
     first = plain("VEV", shared=True)
-    old, _ = job.fit(first)
+    old, _ = plan.fit(first)
     rows, after = np.arange(200), replace(first, counts=(2,))
-    tried = propose(job, old, after, rows, 8, np.random.default_rng(0))
+    tried = propose(plan, old, after, rows, 8, np.random.default_rng(0))
     for p in tried.order[:3]:
-        found, _ = job.fit(after, starts=job.parts(after), warm=join(old.params, tried.params, p))
+        found, _ = plan.fit(after, starts=plan.parts(after), warm=join(old.params, tried.params, p))
         assert found.run.trace[0].objective == pytest.approx(tried.objectives[p], rel=1e-9)
         assert found.run.objective >= tried.objectives[p] >= old.run.objective
 
@@ -474,13 +475,13 @@ def test_weight_two_is_the_row_twice(draw):
 
 def test_growth_by_a_criterion_takes_every_candidate_through_full_em(draw):
     X, _ = draw(n=120)
-    job, asked = job_of(X), []
+    plan, asked = job_of(X), []
 
     def by(found, candidate):
         asked.append((found.run.objective, candidate.n_components))
         return found.run.objective  # the worst that does not fall behind
 
-    before, after = grow(job, plain("VVI"), 2, n_candidates=6, by=by)
+    before, after = grow(plan, plain("VVI"), 2, n_candidates=6, by=by)
     assert len(asked) == 6 and {k for _, k in asked} == {2}
     assert after.objective == min(value for value, _ in asked) >= before.objective
     best = list(grow(job_of(X), plain("VVI"), 2, n_candidates=6, n_full=6))[1]

@@ -333,10 +333,10 @@ def test_other_processes_change_no_bit(monkeypatch):
 def test_little_work_stays_in_this_process(monkeypatch):
     calls = []
     monkeypatch.setattr("joblib.Parallel", lambda *a, **k: calls.append(a))
-    assert candidates.spread(lambda t: t + 1, [1, 2, 3], 2, None, str) == [2, 3, 4]
+    assert candidates.map_tasks(lambda t: t + 1, [1, 2, 3], 2, None, str) == [2, 3, 4]
     monkeypatch.setattr(candidates, "SERIAL", 0.0)
-    assert candidates.spread(lambda t: t + 1, [1], 2, None, str) == [2]  # nothing to share
-    assert candidates.spread(lambda t: t + 1, [1, 2], 1, None, str) == [2, 3] and not calls
+    assert candidates.map_tasks(lambda t: t + 1, [1], 2, None, str) == [2]  # nothing to share
+    assert candidates.map_tasks(lambda t: t + 1, [1, 2], 1, None, str) == [2, 3] and not calls
 
 
 # --- the truth -------------------------------------------------------------------------------------------------------

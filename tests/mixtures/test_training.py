@@ -21,7 +21,7 @@ from mixent.mixtures.chart import MixtureChart
 from mixent.mixtures.discriminative import ConditionalLikelihood, SmoothedError
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.model import varying_columns
-from mixent.mixtures.training import Begun, Plan, anchored, read_plan, softened, train
+from mixent.mixtures.training import TrainingPlan, TrainingStart, anchored, tempered, train, training_plan
 from mixent.options import Conditional, MinimumError
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
@@ -53,15 +53,15 @@ def job_of(est, X, y, weight=None):
     """The job of a fit."""
     table = read_features(est, X, reset=True, categorical=est.categorical)
     labels = read_labels(y, table.n_rows)
-    return est._job(table, varying_columns(table.X, weight)[0], labels, weight), labels
+    return est._make_plan(table, varying_columns(table.X, weight)[0], labels, weight), labels
 
 
 def start_of(est, X, y):
     """A job and its likelihood solution."""
-    job, labels = job_of(est, X, y)
+    plan, labels = job_of(est, X, y)
     shared = isinstance(est, SharedMixtureClassifier)
-    candidate = est._candidate(job) if shared else est._candidate(labels.classes, job)
-    return job, job.fit(candidate)[0]
+    candidate = est._candidate(plan) if shared else est._candidate(labels.classes, plan)
+    return plan, plan.fit(candidate)[0]
 
 
 def total_of(problem, source, params):
@@ -98,13 +98,14 @@ def pay(there, here, rows):
 def test_the_anchor_pays_for_leaving_the_start_by_divergence(name, estimator):
     X, y = overlapping(missing=0.1, codes=True)
     est = estimator(6 if estimator is SharedMixtureClassifier else 2, name, random_state=0, max_iter=20)
-    job, start = start_of(est, X, y)
-    problem = anchored(job, start, Plan(ConditionalLikelihood(1.0), 7.0, "ebw", None))
-    begun = Begun(problem, start.problem, start.params)
-    source = job.source(problem.family, 6)
+    plan, start = start_of(est, X, y)
+    problem = anchored(plan, start, TrainingPlan(ConditionalLikelihood(1.0), 7.0, "ebw", None))
+    begun = TrainingStart(problem, start.problem, start.params)
+    source = plan.source(problem.family, 6)
     data = total_of(problem, source, start.params).log_lik
-    assert begun.merit(problem.objective(start.params, total_of(problem, source, start.params))) == pytest.approx(data)
-    assert begun.merit(problem.log_prior(start.params)) == 0.0
+    objective = problem.objective(start.params, total_of(problem, source, start.params))
+    assert begun.relative(objective) == pytest.approx(data)
+    assert begun.relative(problem.log_prior(start.params)) == 0.0
     rng = np.random.default_rng(0)
     chart = MixtureChart(problem, start.params)
     for _ in range(3):
@@ -121,29 +122,29 @@ def test_the_anchor_pulls_nowhere_at_the_start(name, held):
     """Its gradient is zero there, so all that moves the start is what training adds."""
     X, y = overlapping(codes=True)
     prior = [0.2, 0.3, 0.5] if held else "empirical"
-    job, start = start_of(SharedMixtureClassifier(4, name, class_prior=prior, random_state=0, max_iter=8), X, y)
-    problem = anchored(job, start, Plan(ConditionalLikelihood(0.0), 50.0, "ebw", None))
+    plan, start = start_of(SharedMixtureClassifier(4, name, class_prior=prior, random_state=0, max_iter=8), X, y)
+    problem = anchored(plan, start, TrainingPlan(ConditionalLikelihood(0.0), 50.0, "ebw", None))
     plain = replace(problem, family=start.problem.family, weight_rows=None)
-    total = total_of(problem, job.source(problem.family, 4), start.params)
+    total = total_of(problem, plan.source(problem.family, 4), start.params)
     gradients = [MixtureChart(p, start.params).gradient(start.params, total) for p in (problem, plain)]
     np.testing.assert_allclose(gradients[0], gradients[1], rtol=1e-9, atol=1e-9 * np.abs(gradients[1]).max() + 1e-8)
 
 
 def test_pseudo_rows_by_default_are_between_the_columns_and_the_parameters_of_a_component():
     X, y = overlapping()
-    job, start = start_of(MixtureClassifier(1, "VVV"), X, y)
-    problem = anchored(job, start, Plan(ConditionalLikelihood(1.0), None, "ebw", None))
+    plan, start = start_of(MixtureClassifier(1, "VVV"), X, y)
+    problem = anchored(plan, start, TrainingPlan(ConditionalLikelihood(1.0), None, "ebw", None))
     rows = np.sqrt(5.0 * 9.0)  # 3 columns + 2; 3 means, 3 variances, 3 covariances
     np.testing.assert_allclose(problem.family.gaussian.prior.rows, rows, rtol=1e-12)
     assert problem.weight_rows.sum() == pytest.approx(3 * rows)
-    half = anchored(job, start, Plan(ConditionalLikelihood(0.5), 2.0, "ebw", None))
+    half = anchored(plan, start, TrainingPlan(ConditionalLikelihood(0.5), 2.0, "ebw", None))
     np.testing.assert_allclose(half.family.gaussian.prior.rows, 2.0 + 0.5 * start.problem.family.gaussian.prior.rows)
 
 
 def test_how_much_of_the_prior_stays():
-    assert Plan(ConditionalLikelihood(0.3), None, "ebw", None).prior_share == pytest.approx(0.7)
-    assert Plan(ConditionalLikelihood(1.0), None, "ebw", None).prior_share == 0.0
-    assert Plan(SmoothedError(2.0), None, "ebw", None).prior_share == 0.0
+    assert TrainingPlan(ConditionalLikelihood(0.3), None, "ebw", None).prior_share == pytest.approx(0.7)
+    assert TrainingPlan(ConditionalLikelihood(1.0), None, "ebw", None).prior_share == 0.0
+    assert TrainingPlan(SmoothedError(2.0), None, "ebw", None).prior_share == 0.0
 
 
 @pytest.mark.parametrize("solver", ["ebw", "lbfgs"])
@@ -267,19 +268,19 @@ def test_the_share_held_out_is_that_of_every_class_and_of_labelled_rows_only():
     X, _ = noisy(200)
     y = np.repeat(["a", "b", "c"], [100, 60, 40]).astype(object)
     y[::5] = None
-    job, _ = job_of(MixtureClassifier(1), X, y)
-    held = training._held_out(job, 0.25)
+    plan, _ = job_of(MixtureClassifier(1), X, y)
+    held = training._held_out(plan, 0.25)
     assert not held[::5].any()
     assert [int(held[y == c].sum()) for c in "abc"] == [20, 12, 8]
-    np.testing.assert_array_equal(held, training._held_out(job, 0.25))
-    assert (training._held_out(job, 0.5).sum(), training._held_out(job, 0.1).sum()) == (80, 16)
+    np.testing.assert_array_equal(held, training._held_out(plan, 0.25))
+    assert (training._held_out(plan, 0.5).sum(), training._held_out(plan, 0.1).sum()) == (80, 16)
 
 
 def test_held_out_rows_are_not_trained_on_while_counting_passes(monkeypatch):
     X, y = noisy()
     sizes = []
     solve = training._solve
-    monkeypatch.setattr(training, "_solve", lambda job, *args: sizes.append(job.table.n_rows) or solve(job, *args))
+    monkeypatch.setattr(training, "_solve", lambda plan, *args: sizes.append(plan.table.n_rows) or solve(plan, *args))
     MixtureClassifier(1, "VVV").set_params(training__validation=0.25, **WEAK).fit(X, y)
     held = sum(round(0.25 * n) for n in np.bincount(y))
     assert sizes == [120 - held, 120]
@@ -287,22 +288,22 @@ def test_held_out_rows_are_not_trained_on_while_counting_passes(monkeypatch):
 
 def test_the_passes_are_those_after_which_held_out_rows_score_best():
     X, y = noisy()
-    job, _ = job_of(MixtureClassifier(2, "VVV", max_iter=200).set_params(**WEAK), X, y)
-    est = job.est
-    held = training._held_out(job, 0.3)
-    part, rest = job.take(np.flatnonzero(~held)), job.take(np.flatnonzero(held))
-    candidate = est._candidate(job.classes, job)
-    plan = replace(read_plan(est._group("training")), validation=0.3)
-    passes = training._passes_until_best(job, lambda j: [j.fit(candidate)[0]], plan)
+    plan, _ = job_of(MixtureClassifier(2, "VVV", max_iter=200).set_params(**WEAK), X, y)
+    est = plan.est
+    held = training._held_out(plan, 0.3)
+    part, rest = plan.take(np.flatnonzero(~held)), plan.take(np.flatnonzero(held))
+    candidate = est._candidate(plan.classes, plan)
+    settings = replace(training_plan(est._group("training")), validation=0.3)
+    passes = training._passes_until_best(plan, lambda j: [j.fit(candidate)[0]], settings)
     start = part.fit(candidate)[0]
-    begun = Begun(anchored(part, start, plan), start.problem, start.params)
+    begun = TrainingStart(anchored(part, start, settings), start.problem, start.params)
     scores = {}
 
     def score(event):
         params = event.params
         scores[event.n_pass] = total_of(begun.problem, rest.source(begun.problem.family, 4), params).log_lik
 
-    training._solve(part, begun, plan, 200, [score])
+    training._solve(part, begun, settings, 200, [score])
     seen = {n: s for n, s in scores.items() if n <= passes + training.PATIENCE}
     assert passes == max(seen, key=seen.get)
     assert seen[passes] > seen[1] and min(seen) == 1
@@ -312,10 +313,12 @@ def test_the_passes_are_those_after_which_held_out_rows_score_best():
 
 
 def test_options_training_accepts():
-    assert read_plan(MixtureClassifier()._group("training")) is None
-    plan = read_plan(Conditional(np.float64(0.5), anchor=3, solver="lbfgs"))
-    assert plan == Plan(ConditionalLikelihood(0.5), 3.0, "lbfgs", None)
-    assert read_plan(MinimumError(2, validation=np.float32(0.5))) == Plan(SmoothedError(2.0), None, "ebw", 0.5)
+    assert training_plan(MixtureClassifier()._group("training")) is None
+    settings = training_plan(Conditional(np.float64(0.5), anchor=3, solver="lbfgs"))
+    assert settings == TrainingPlan(ConditionalLikelihood(0.5), 3.0, "lbfgs", None)
+    assert training_plan(MinimumError(2, validation=np.float32(0.5))) == TrainingPlan(
+        SmoothedError(2.0), None, "ebw", 0.5
+    )
 
 
 # --- where training starts -------------------------------------------------------------------------------------------
@@ -324,13 +327,13 @@ def test_options_training_accepts():
 def test_softening_is_a_power_of_each_density():
     X, y = overlapping()
     _, start = start_of(MixtureClassifier(1, "VVV"), X, y)
-    gaussian = softened(start, 0.4).params.components.gaussian
+    gaussian = tempered(start, 0.4).params.components.gaussian
     before = start.params.components.gaussian
     for k in range(3):
         soft = multivariate_normal.logpdf(X, gaussian.means[k], gaussian.covs[k])
         power = 0.4 * multivariate_normal.logpdf(X, before.means[k], before.covs[k])
         np.testing.assert_allclose(soft - power, (soft - power)[0], rtol=1e-9)
-    assert softened(start, 1.0) is start
+    assert tempered(start, 1.0) is start
 
 
 def test_the_temperature_of_a_search_goes_into_the_covariances():
@@ -348,10 +351,10 @@ def test_the_temperature_of_a_search_goes_into_the_covariances():
 
 def test_what_is_lent_to_other_components_leaves_classes_and_components_alone():
     W = np.array([[0.3, 0.2, 0.0, 0.0], [0.0, 0.0, 0.4, 0.1]])
-    lent = training.lent(W)
-    assert (lent > 0).all()
-    np.testing.assert_allclose(lent.sum(axis=1), W.sum(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(lent.sum(axis=0), W.sum(axis=0), rtol=1e-12)
+    smoothed_weights = training.smoothed_weights(W)
+    assert (smoothed_weights > 0).all()
+    np.testing.assert_allclose(smoothed_weights.sum(axis=1), W.sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(smoothed_weights.sum(axis=0), W.sum(axis=0), rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -384,11 +387,11 @@ def test_rows_without_a_label_say_nothing_and_slow_nothing_down(objective):
     more = np.vstack([X, rng.normal(size=(600, 3)) + 0.5])
     labels = np.concatenate([y.astype(object), np.full(600, None)])
     est = MixtureClassifier(2, "VVI", training=objective, random_state=0)
-    job, found = start_of(est, X, y)
+    plan, found = start_of(est, X, y)
     whole, _ = job_of(est, more, labels)
-    whole.__dict__["summary"] = job.summary
-    training = read_plan(est._group("training"))
-    alone = train(job, lambda part: [found], training)
+    whole.__dict__["summary"] = plan.summary
+    training = training_plan(est._group("training"))
+    alone = train(plan, lambda part: [found], training)
     among = train(whole, lambda part: [found], training)
     assert among.run.n_passes == alone.run.n_passes
     np.testing.assert_allclose(among.params.weights, alone.params.weights, rtol=1e-9)
@@ -400,7 +403,7 @@ def test_softened_is_the_density_to_the_power_t():
     X = rng.normal(size=(120, 2)) * (1 + 2 * y[:, None]) + y[:, None]
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.where(rng.random(120) < 0.3 + 0.4 * y, "p", "q")})
     model = MixtureClassifier(1, random_state=0).fit(frame, y)
-    soft = softened(Fitted(model.problem_, model.params_, model.run_), 0.4)
+    soft = tempered(Fitted(model.problem_, model.params_, model.run_), 0.4)
     cooled = copy.copy(model)
     cooled.params_, cooled.class_prior_ = soft.params, soft.params.weights.sum(axis=1)
     model.temperature_ = 0.4

@@ -50,7 +50,7 @@ def assert_same(a, b, rtol):
 @pytest.mark.parametrize("most", [40, 2048], ids=["bins", "values"])
 @pytest.mark.parametrize("K", [1, 2, 4])
 def test_no_pass_lowers_the_objective_of_any_unit(monkeypatch, most, K):
-    monkeypatch.setattr(columns_module, "MOST", most)
+    monkeypatch.setattr(columns_module, "MAX_POINTS", most)
     grid = columns_module.Grid.of([columns_module.compress(x, None) for x in columns()[:6]])
     assert (grid.spread is None) == (most == 2048)
     parts = univariate._between(grid.weight, np.arange(1, K) / K)
@@ -186,7 +186,7 @@ def test_compression_loses_little(monkeypatch):
     rng = np.random.default_rng(6)
     x = np.where(rng.random(50_000) < 0.3, rng.normal(0, 1, 50_000), rng.normal(5, 2, 50_000))
     short = fit_columns([(x, None)], 2, stop=Stop(1e-9, 500))[0]
-    monkeypatch.setattr(columns_module, "MOST", 1 << 20)
+    monkeypatch.setattr(columns_module, "MAX_POINTS", 1 << 20)
     full = fit_columns([(x, None)], 2, stop=Stop(1e-9, 500))[0]
     assert len(short.weights) == len(full.weights) == 2
     np.testing.assert_allclose(short.means, full.means, atol=1e-3 * x.std())
@@ -206,7 +206,7 @@ def test_bins_keep_the_moments():
 def test_one_component_is_the_same_for_bins_and_for_values(monkeypatch):
     unit = [(np.exp(np.random.default_rng(7).normal(size=3000)), None)]
     binned = fit_columns(unit, 1)[0]
-    monkeypatch.setattr(columns_module, "MOST", 4096)
+    monkeypatch.setattr(columns_module, "MAX_POINTS", 4096)
     assert_same(binned, fit_columns(unit, 1)[0], 1e-9)
 
 

@@ -22,7 +22,7 @@ class Block:
 
     X: Array  # (n, d) continuous, NaN = missing
     codes: NDArray[np.int32] | None = None  # (n, m) categorical, -1 = missing
-    label: Array | None = None  # (n, C) label likelihoods; all ones = unlabeled
+    label: Array | None = None  # (n, C) label likelihoods; all ones = unlabelled
     weight: Array | None = None  # (n,)
     rows: slice | Index | None = None  # positions of these rows in the table; None: all rows
     complete: bool = True  # False: every row of X has missing values

@@ -17,7 +17,7 @@ from mixent.data import listed
 from mixent.ensemble.inputs import Inputs
 from mixent.mixtures import GaussianMixture, MixtureClassifier
 from mixent.mixtures.fitting import blocks
-from mixent.mixtures.model import taking_part
+from mixent.mixtures.model import select_columns
 from mixent.mixtures.options import Search
 from mixent.mixtures.predict import block_resp, each_row
 from mixent.mixtures.problem import MixtureParams, Ready
@@ -74,7 +74,7 @@ class RegionMixture:
         aligned = gaussian is None or gaussian.axis_aligned
         K = mixture.params_.n_components
         for train, held in folds:
-            part = taking_part(
+            part = select_columns(
                 table.take(train),
                 mixture.varying_,
                 None if label is None else label[train],

@@ -1,4 +1,4 @@
-"""Independent categorical columns within each component, smoothed by a Dirichlet prior."""
+"""Categorical columns, independent within each component, with a Dirichlet prior."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mixent.core.stats import Stats
 
 @dataclass(frozen=True)
 class Categoricals:
-    """Parameters: the columns' tables side by side."""
+    """Parameters: the probability tables of all columns, concatenated."""
 
     log_probs: Array  # (K, sum of sizes)
 
@@ -25,19 +25,19 @@ class Categoricals:
 
 @dataclass(frozen=True)
 class Counts(Stats):
-    """Expected counts of every value in every component."""
+    """Expected counts of each value in each component."""
 
     counts: Array  # (K, sum of sizes)
 
 
 @dataclass(frozen=True)
 class CategoricalFamily:
-    """Maximizes  sum_nk r_nk sum_j log p_kj(x_nj) + sum_kjv rows_jv log p_kjv:  a Dirichlet prior of pseudo-counts.
+    """Maximizes  sum_nk r_nk sum_j log p_kj(x_nj) + sum_kjv rows_jv log p_kjv:  likelihood and Dirichlet prior.
 
-    A missing value (code -1) drops out of its row's sum: exactly the marginal.
+    A missing value (code -1) is left out of the sum, which gives the exact marginal.
     """
 
-    sizes: tuple[int, ...]  # values of each column
+    sizes: tuple[int, ...]  # number of values of each column
     rows: Array  # (sum of sizes,) or (K, sum of sizes) pseudo-counts, > 0
 
     @property
@@ -62,21 +62,21 @@ class CategoricalFamily:
         return Categoricals(np.log(self._normalize(stats.counts + self.rows)))
 
     def tempered(self, params: Categoricals, temperature: float) -> tuple[Categoricals, Array]:
-        """The tables p^T, normalized, and the logarithm of the product of their sums (K,)."""
+        """Return the tables p^T, normalized, and the logarithm of the product of their sums, (K,)."""
         table = np.exp(temperature * params.log_probs)
         sums = np.add.reduceat(table, self.starts, axis=1)
         return Categoricals(np.log(self._normalize(table))), np.log(sums).sum(axis=1)
 
-    def with_own_rows(self, params: Categoricals, stats: Counts, rows: Array) -> Counts:
-        """Add `rows` (K,) expected rows of each component itself."""
+    def with_expected_rows(self, params: Categoricals, stats: Counts, rows: Array) -> Counts:
+        """Add the counts of `rows` (K,) rows expected under each component, which damp the update."""
         return Counts(stats.counts + rows[:, None] * np.exp(params.log_probs))
 
     def feasible(self, params: Categoricals, stats: Counts, live: np.ndarray | None = None) -> np.ndarray:
-        """(K,) is every (perhaps signed) count positive?"""
+        """Return whether all (possibly signed) counts are positive, (K,)."""
         return np.asarray((stats.counts + self.rows > 0).all(axis=1))
 
     def anchored(self, params: Categoricals, rows: Array, factor: float) -> CategoricalFamily:
-        """The prior times `factor`, and `rows` (K,) pseudo-rows that look as the components do now."""
+        """Return the family with its prior times `factor`, plus `rows` (K,) pseudo-rows of the current components."""
         return replace(self, rows=factor * self.rows + rows[:, None] * np.exp(params.log_probs))
 
     def _normalize(self, table: Array) -> Array:
@@ -87,17 +87,17 @@ class CategoricalFamily:
         each = (params.log_probs * self.rows).sum(axis=1)
         return float(each.sum() if live is None else each @ live)
 
-    def broken(self, params: Categoricals) -> np.ndarray:
-        return np.zeros(params.n_components, dtype=bool)  # pseudo-counts keep every table inside the simplex
+    def degenerate(self, params: Categoricals) -> np.ndarray:
+        return np.zeros(params.n_components, dtype=bool)  # pseudo-counts make every probability positive
 
     def copied(self, params: Categoricals, parent: int, child: int) -> Categoricals:
-        """Give `child` the tables of `parent`."""
+        """Copy the tables of `parent` to `child`."""
         log_probs = np.array(params.log_probs)
         log_probs[child] = log_probs[parent]
         return Categoricals(log_probs)
 
     def split(self, params: Categoricals, parent: int, child: int) -> Categoricals:
-        """Give the child the parent's tables, slightly tilted, so that the next pass can separate them."""
+        """Copy the tables of `parent` to `child` with a small perturbation, so that the two can separate."""
         log_probs = np.array(params.log_probs)
         tilt = np.where(np.arange(log_probs.shape[1]) % 2 == 0, 0.1, -0.1)
         log_probs[child] = np.log(self._normalize(np.exp(log_probs[parent] + tilt)[None]))[0]
@@ -122,7 +122,7 @@ class CategoricalFamily:
         return replace(self, rows=rows), Categoricals(params.log_probs[index])
 
     def sample(self, params: Categoricals, component: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Codes (n, m), one row per entry of `component`."""
+        """Sample codes, (n, m), one row per entry of `component`."""
         codes = np.empty((len(component), len(self.sizes)), dtype=np.int32)
         for j, (start, size) in enumerate(zip(self.starts, self.sizes)):
             cumulative = np.exp(params.log_probs[component, start : start + size]).cumsum(axis=1)
@@ -135,7 +135,7 @@ class CategoricalFamily:
         return replace(self, sizes=sizes, rows=self.rows[..., cells]), Categoricals(params.log_probs[:, cells])
 
     def expected(self, params: Categoricals, codes: np.ndarray, resp: Array) -> np.ndarray:
-        """Codes with each missing one replaced by its most probable value under component probabilities (K, n)."""
+        """Replace missing codes by their most probable values under component probabilities (K, n)."""
         codes = np.array(codes)
         for j, (start, size) in enumerate(zip(self.starts, self.sizes)):
             missing = codes[:, j] < 0
@@ -144,14 +144,14 @@ class CategoricalFamily:
 
 
 class OneHot:
-    """One block: codes as a sparse indicator matrix, never a dense one."""
+    """A block of codes as a sparse indicator matrix."""
 
     def __init__(self, ready: Array, block: Block, family: CategoricalFamily) -> None:
         assert block.codes is not None
         n, m = block.codes.shape
-        seen = block.codes >= 0
-        cells = np.where(seen, block.codes, 0) + family.starts
-        parts = (seen.astype(float).ravel(), cells.ravel(), np.arange(0, n * m + 1, m))
+        observed = block.codes >= 0
+        cells = np.where(observed, block.codes, 0) + family.starts
+        parts = (observed.astype(float).ravel(), cells.ravel(), np.arange(0, n * m + 1, m))
         self.indicator = sparse.csr_array(parts, shape=(n, sum(family.sizes)))
         self.ready = ready
 

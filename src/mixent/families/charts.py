@@ -1,4 +1,4 @@
-"""Unconstrained coordinates of mixed components: logits for categorical columns, beside the Gaussians' own."""
+"""Unconstrained coordinates of components with mixed columns: those of the Gaussians, and logits of categories."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mixent.families.product import Components, ComponentStats, ProductFamily
 
 
 class CategoricalChart:
-    """Logits of every table of every live component; the others stay as they were at the start."""
+    """Logits of all tables of the live components; the other components do not change."""
 
     def __init__(self, family: CategoricalFamily, start: Categoricals, live: np.ndarray) -> None:
         self.family, self.start, self.live = family, start, np.asarray(live, dtype=bool)
@@ -33,14 +33,14 @@ class CategoricalChart:
         return Categoricals(log_probs)
 
     def gradient(self, params: Categoricals, stats: Counts) -> Array:
-        """Of  sum_kjv (counts + rows)_kjv log p_kjv:  counts minus what the table expects of as many rows."""
+        """Return the gradient of  sum_kjv (counts + rows)_kjv log p_kjv:  counts minus expected counts."""
         counts = (stats.counts + self.family.rows)[self.live]
         sums = np.repeat(np.add.reduceat(counts, self.family.starts, axis=1), self.family.sizes, axis=1)
         return np.asarray(counts - np.exp(params.log_probs[self.live]) * sums).ravel()
 
 
 class ComponentChart:
-    """The coordinates of both parts, one after the other; either may be absent."""
+    """The coordinates of both parts, concatenated; either part may be absent."""
 
     def __init__(self, family: ProductFamily, start: Components, live: np.ndarray) -> None:
         self.gaussian = self.categorical = None
@@ -61,7 +61,7 @@ class ComponentChart:
 
     def gradient(self, params: Components, stats: ComponentStats) -> Array:
         pairs = zip(self._pairs(params), self._pairs(stats))
-        return np.concatenate([chart.gradient(part, own) for (chart, part), (_, own) in pairs])
+        return np.concatenate([chart.gradient(part, part_stats) for (chart, part), (_, part_stats) in pairs])
 
     def _pairs(self, both: Components | ComponentStats) -> list[tuple]:
         pairs = (self.gaussian, both.gaussian), (self.categorical, both.categorical)

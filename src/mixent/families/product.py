@@ -1,7 +1,6 @@
-"""Gaussian columns times categorical columns: mixed tables in one likelihood.
+"""Products of Gaussian and categorical distributions, for tables with mixed columns.
 
-Within a component the two parts are independent; across components they are not, which is what a mixture is for.
-Either part may be absent.
+Within a component the two parts are independent; in the mixture they are not. Either part may be absent.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class ComponentStats(Stats):
 
 @dataclass(frozen=True)
 class ProductFamily:
-    """The same interface as its parts; log densities, priors and free parameters add."""
+    """Product of the two families, with their interface; log densities, log priors and numbers of parameters add."""
 
     gaussian: GaussianFamily | None
     categorical: CategoricalFamily | None
@@ -50,11 +49,11 @@ class ProductFamily:
         return self._parts("prepare", params)
 
     def restrict(self, ready: tuple[Any, Any], index: np.ndarray) -> tuple[Any, Any]:
-        """What `prepare` made, for some components only."""
+        """Return the result of `prepare` for some components."""
         return self._parts("restrict", ready, index)
 
     def embed(self, stats: ComponentStats, index: np.ndarray, n_components: int) -> ComponentStats:
-        """Statistics of some components as statistics of all."""
+        """Return statistics of some components as statistics of all, zero for the others."""
         return ComponentStats(*self._parts("embed", stats, index, n_components))
 
     def open(self, ready: tuple[Any, Any], block: Block) -> ProductWork:
@@ -64,8 +63,8 @@ class ProductFamily:
     def update(self, params: Components, stats: ComponentStats, live: np.ndarray | None = None) -> Components:
         return Components(*self._parts("update", params, stats, live))
 
-    def with_own_rows(self, params: Components, stats: ComponentStats, rows: Array) -> ComponentStats:
-        return ComponentStats(*self._parts("with_own_rows", params, stats, rows))
+    def with_expected_rows(self, params: Components, stats: ComponentStats, rows: Array) -> ComponentStats:
+        return ComponentStats(*self._parts("with_expected_rows", params, stats, rows))
 
     def feasible(self, params: Components, stats: ComponentStats, live: np.ndarray | None = None) -> np.ndarray:
         return np.all([part for part in self._parts("feasible", params, stats, live) if part is not None], axis=0)
@@ -76,11 +75,11 @@ class ProductFamily:
     def log_prior(self, params: Components, live: np.ndarray | None = None) -> float:
         return sum(part for part in self._parts("log_prior", params, live) if part is not None)
 
-    def broken(self, params: Components) -> np.ndarray:
-        return np.any([part for part in self._parts("broken", params) if part is not None], axis=0)
+    def degenerate(self, params: Components) -> np.ndarray:
+        return np.any([part for part in self._parts("degenerate", params) if part is not None], axis=0)
 
     def group_of(self, n_components: int) -> np.ndarray:
-        """(K,) the structure group each component belongs to."""
+        """Return the structure group of each component, (K,)."""
         return np.zeros(n_components, dtype=int) if self.gaussian is None else self.gaussian.group_of()
 
     def copied(self, params: Components, parent: int, child: int) -> Components:
@@ -106,19 +105,19 @@ class ProductFamily:
         return self._split_pairs(self._parts("take", params, index))
 
     def sample(self, params: Components, component: np.ndarray, rng: np.random.Generator) -> tuple[Array, Any]:
-        """Continuous columns (n, d) and codes (n, m) or None."""
+        """Sample continuous columns, (n, d), and codes, (n, m) or None."""
         X, codes = self._parts("sample", params, component, rng)
         return np.empty((len(component), 0)) if X is None else X, codes
 
     def marginal(
         self, params: Components, columns: np.ndarray, code_columns: np.ndarray
     ) -> tuple[ProductFamily, Components]:
-        """Exact marginal over some continuous and some categorical columns."""
-        kept = ProductFamily(self.gaussian if len(columns) else None, self.categorical if len(code_columns) else None)
-        return self._split_pairs(kept._parts("marginal", params, (columns, code_columns)))
+        """Return the exact marginal over some continuous and some categorical columns."""
+        used = ProductFamily(self.gaussian if len(columns) else None, self.categorical if len(code_columns) else None)
+        return self._split_pairs(used._parts("marginal", params, (columns, code_columns)))
 
     def _parts(self, method: str, *args: Any) -> tuple[Any, Any]:
-        """Each family's own answer; an argument that has two parts goes to them in parts."""
+        """Call a method of both families; an argument with two parts is divided between them."""
         first, second = zip(*map(_both, args))
         return (
             self.gaussian and getattr(self.gaussian, method)(*first),
@@ -138,7 +137,7 @@ def _both(value: Any) -> tuple[Any, Any]:
 
 
 class ProductWork:
-    """One block: both parts opened."""
+    """A block with given parameters of both families."""
 
     def __init__(self, works: list[Any], family: ProductFamily) -> None:
         self.works, self.family = works, family

@@ -136,7 +136,7 @@ class ChainProblem(Problem):
         """Re-seed a state whose emissions collapsed beside the one that is most often visited."""
         if self.family is None:
             return None
-        bad = self.family.broken(params.components)
+        bad = self.family.degenerate(params.components)
         if not bad.any() or bad.all():
             return None
         child = int(np.flatnonzero(bad)[0])

@@ -36,7 +36,7 @@ from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.charts import GroupChart
 from mixent.families.gaussian.family import GaussianFamily, Gaussians
 from mixent.families.gaussian.kernels import Ready as GaussianReady
-from mixent.families.gaussian.missing import Gapped
+from mixent.families.gaussian.missing import Incomplete
 from mixent.hmm.fitting import FittedChain
 from mixent.hmm.lattice import sweep
 from mixent.hmm.problem import Ready as ChainReady
@@ -190,7 +190,7 @@ def _positions(name: str, d: int, n: int, start: int) -> tuple[np.ndarray, int]:
 def _completed(ready: GaussianReady, block: Block) -> tuple[Array, ConditionalCovariance]:
     """x - m_k (K, n, d) with conditional means for missing values, and a function for the conditional covariances."""
     if not block.complete and not ready.axis_aligned:
-        gapped = Gapped(ready, block)
+        gapped = Incomplete(ready, block)
         gapped.log_prob()  # completes each row under each component
         return gapped.completed, partial(_conditional_covariance, gapped)
     z = (block.X - ready.center) - ready.means[:, None, :]
@@ -199,7 +199,7 @@ def _completed(ready: GaussianReady, block: Block) -> tuple[Array, ConditionalCo
     return z, lambda k, frame: (missing, 0.0)  # independent columns: the conditional variance in coordinates y is 1
 
 
-def _conditional_covariance(gapped: Gapped, k: int, frame: Array) -> tuple[Array, Array]:
+def _conditional_covariance(gapped: Incomplete, k: int, frame: Array) -> tuple[Array, Array]:
     """Conditional variances (n, d) and covariances (n, d (d - 1) / 2) of missing values, in the coordinates y."""
     frame = np.diag(frame) if frame.ndim == 1 else frame
     (n_patterns, _), d = gapped.patterns.shape, len(frame)

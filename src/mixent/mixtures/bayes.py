@@ -1,4 +1,4 @@
-"""What the Bayes classifiers built on mixtures have in common: one `fit`, one `partial_fit`, explanations."""
+"""Base class of the Bayes classifiers with mixtures: `fit`, `partial_fit`, explanations."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ from mixent.core.observers import Progress
 from mixent.data import Labels, Schema, Table, check_spread, read_features, read_labels, read_weights
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.explain import explain_rows
-from mixent.mixtures.fit_plan import Job, Outcome
-from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
+from mixent.mixtures.fit_plan import FitPlan, Outcome
+from mixent.mixtures.model import MixtureModel, select_columns, varying_columns
 from mixent.mixtures.options import by_likelihood
 
 if TYPE_CHECKING:
-    from mixent.mixtures.training import Plan
+    from mixent.mixtures.training import TrainingPlan
 
 
 def _keeps_statistics(est: Any) -> bool:
-    """Whether the estimator has `partial_fit`, in the form that scikit-learn asks for."""
+    """Whether the estimator has `partial_fit`, as scikit-learn's `available_if` requires."""
     if not by_likelihood(est.training):
         raise AttributeError(f"partial_fit is only available with training='likelihood'; got {est.training!r}")
     return True
 
 
 class BayesMixture(ProbabilisticClassifier, MixtureModel):
-    """p(class | x) from joint weights of class and component, W (C, K), and component densities.
+    """Bayes classifier with joint weights of class and component, W (C, K), and component densities.
 
-    A subclass gives `_fit_job(job, labels, training, show) -> Outcome`.
+    A subclass defines `_fit_plan(plan, labels, training, show) -> Outcome`.
     """
 
-    _unused: ClassVar[tuple[str, ...]] = ()  # parameters of a search that it does not use
+    _unused: ClassVar[tuple[str, ...]] = ()  # parameters of `Search` that the estimator does not use
 
     def __sklearn_tags__(self) -> CapableTags:
         return able(
             super().__sklearn_tags__(),
-            soft_labels=yes("read as likelihoods: doubt about the label, not about the model"),
-            absent_labels=yes("rows without a label still describe the columns"),
+            soft_labels=yes("used as likelihoods of the true label"),
+            absent_labels=yes("unlabelled rows contribute to the densities"),
             explanations=yes("by component"),
             batches=YES if by_likelihood(self.training) else no('with training="likelihood"'),
         )
 
-    def _fit_job(self, job: Job, labels: Labels, training: Plan | None, show: Progress | None) -> Outcome:
-        raise AttributeError(f"{type(self).__name__} must define _fit_job")
+    def _fit_plan(self, plan: FitPlan, labels: Labels, training: TrainingPlan | None, show: Progress | None) -> Outcome:
+        raise AttributeError(f"{type(self).__name__} must define _fit_plan")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier.
@@ -63,11 +63,11 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         Parameters
         ----------
         X : table of n rows
-            Array or DataFrame; NaN, None or null are missing, text columns are categories.
+            Array or DataFrame; NaN, None and null are missing values, text columns are categorical.
         y : (n,) labels or (n, C) label probabilities
-            None, NaN or "" for a row without a label.
+            None, NaN or "" for an unlabelled row.
         sample_weight : (n,) array, optional
-            Counts: weight two is the row twice.
+            A weight of 2 is equivalent to repeating the row.
 
         Returns
         -------
@@ -76,43 +76,44 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         return self._fit(X, y, sample_weight, None)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> Self:
-        from mixent.mixtures.training import read_plan  # growth, selection and training are loaded when used
+        from mixent.mixtures.training import training_plan  # loaded when used
 
         self._check()
-        training = read_plan(self._group("training"))
+        training = training_plan(self._group("training"))
         table = read_features(self, X, reset=True, categorical=self.categorical)
         check_spread(table)
         labels = read_labels(y, table.n_rows, classes=classes)
         weight = read_weights(sample_weight, table.n_rows)
         columns = varying_columns(table.X, weight)
-        job = self._job(table, columns[0], labels, weight)
+        plan = self._make_plan(table, columns[0], labels, weight)
         if classes is not None:
-            self._check_classes(job)
+            self._check_classes(plan)
         with progress_bar(self.progress, "classifier") as show:
-            outcome = self._fit_job(job, labels, training, show)
-        self._keep(outcome, labels, table.schema)
+            outcome = self._fit_plan(plan, labels, training, show)
+        self._set_fitted(outcome, labels, table.schema)
         self.varying_, self.constants_ = columns
         self._warn(outcome)
         return self
 
     def _warn(self, outcome: Outcome) -> None:
-        warn_unconverged(outcome.found.run, type(self).__name__, searched=isinstance(self.n_components, str))
+        warn_unconverged(outcome.fitted.run, type(self).__name__, searched=isinstance(self.n_components, str))
 
     @available_if(_keeps_statistics)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more batch of rows, without the rows of earlier batches.
+        """Update the classifier with a batch of rows; the rows of earlier batches are not needed.
 
-        The first call fits as `fit` does (or was a call of `fit`): it settles columns, components and the prior, so let
-        it have enough rows. Each later call runs EM on its batch with the expected statistics of all earlier rows as
-        pseudo-rows: the likelihood of the batch plus the expected likelihood of what was kept never falls. Each call
-        first forgets the share `forgetting` of what was kept.
+        The first call fits the classifier like `fit` (a call of `fit` also counts as the first call). It determines the
+        columns, components and prior, and should have enough rows. Each later call runs EM on its batch, with the
+        expected statistics of all earlier rows as pseudo-rows; the log-likelihood of the batch plus the expected
+        log-likelihood of the earlier rows never decreases. The statistics of earlier rows are multiplied by
+        1 - `forgetting` in each call.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`.
+            See `fit`.
         classes : list of all class labels, optional
-            Needed in the first call when its rows do not show them all.
+            Needed in the first call if its rows do not contain all classes.
 
         Returns
         -------
@@ -121,7 +122,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         check_share("forgetting", self.forgetting)
         if not hasattr(self, "params_"):
             return self._fit(X, y, sample_weight, classes)
-        self._check_kept()
+        self._check_statistics()
         table = read_features(self, X, reset=False)
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
@@ -129,7 +130,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             )
         labels = read_labels(y, table.n_rows, classes=self.classes_, some=False)
         weight = read_weights(sample_weight, table.n_rows)
-        self._absorb(self._job(table, self.varying_, labels, weight, some=False))
+        self._update(self._make_plan(table, self.varying_, labels, weight, some=False))
         self.class_prior_ = self.params_.weights.sum(axis=1)
         return self
 
@@ -151,8 +152,8 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         if not isinstance(self.n_components, str):
             search.check_idle(self.n_components, "cv")
 
-    def _check_classes(self, job: Job) -> None:
-        """Has every class named beforehand the rows it needs to begin with?"""
+    def _check_classes(self, plan: FitPlan) -> None:
+        """Check that every class has the rows that it needs in the first batch."""
 
     def _structures(self) -> list[str] | None:
         if isinstance(self.covariance, str) or not np.iterable(self.covariance):
@@ -162,36 +163,36 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             raise ValueError("covariance is an empty list; name at least one structure")
         return names
 
-    def _job(
+    def _make_plan(
         self, table: Table, varying: np.ndarray, labels: Labels, weight: Array | None, *, some: bool = True
-    ) -> Job:
-        """The rows and labels as a job; `some` of them must be labelled."""
+    ) -> FitPlan:
+        """Return the plan of these rows and labels; with `some`, at least one row must be labelled."""
         soft = None if labels.codes is not None else labels.likelihood
         codes = labels.codes if labels.codes is not None else labels.likelihood.argmax(axis=1)
-        absent = np.ptp(labels.likelihood, axis=1) == 0  # all ones, or even probabilities: neither is evidence
-        codes = np.where(absent, -1, codes)
-        if some and absent.all():
+        unlabelled = np.ptp(labels.likelihood, axis=1) == 0  # all ones, or equal probabilities
+        codes = np.where(unlabelled, -1, codes)
+        if some and unlabelled.all():
             raise ValueError("y has no row with a label that favors a class; label some rows of each class")
-        if some and weight is not None and not weight[~absent].any():
+        if some and weight is not None and not weight[~unlabelled].any():
             raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        block = taking_part(table, varying, soft, weight)
+        block = select_columns(table, varying, soft, weight)
         prior = read_class_prior(self.class_prior, len(labels.classes))
-        return Job(self, block, table.schema.sizes, seed, codes, labels.classes, prior)
+        return FitPlan(self, block, table.schema.sizes, seed, codes, labels.classes, prior)
 
-    def _keep(self, outcome: Outcome, labels: Labels, schema: Schema) -> None:
-        found, candidate = outcome.found, outcome.candidate
-        self.problem_, self.params_, self.schema_ = found.problem, found.params, schema
-        self.kept_ = found.kept
-        self.run_ = replace(found.run, last=None)
+    def _set_fitted(self, outcome: Outcome, labels: Labels, schema: Schema) -> None:
+        fitted, candidate = outcome.fitted, outcome.candidate
+        self.problem_, self.params_, self.schema_ = fitted.problem, fitted.params, schema
+        self.statistics_ = fitted.statistics
+        self.run_ = replace(fitted.run, last=None)
         self.classes_ = labels.classes
-        self.class_prior_ = found.params.weights.sum(axis=1)
+        self.class_prior_ = fitted.params.weights.sum(axis=1)
         self.covariance_: Any = candidate.structures[0] if candidate.shared else list(candidate.structures)
         self.prior_rows_ = candidate.prior_rows
         self.search_, self.temperature_, self.path_ = outcome.records, outcome.temperature, outcome.path
 
     def _log_joint(self, X: Any) -> Array:
-        """log p(class) + T log p(x | class): the temperature softens the densities, the priors stay exact."""
+        """Return log p(class) + T log p(x | class): the temperature applies to the densities, not to the priors."""
         joint = self._each(self._read(X), self.problem_.log_joint, len(self.classes_))
         if self.temperature_ == 1.0:
             return joint
@@ -199,14 +200,14 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         return log_prior + self.temperature_ * (joint - log_prior)
 
     def _set_class_prior(self, prior: Array) -> None:
-        prior = np.maximum(prior, 1e-12)  # a class the batch seems to lack stays possible
+        prior = np.maximum(prior, 1e-12)  # so that a class that seems absent from the batch remains possible
         prior = prior / prior.sum()
         within = self.params_.weights / self.params_.weights.sum(axis=1, keepdims=True)
         self.params_ = replace(self.params_, weights=prior[:, None] * within)
         if self.problem_.class_prior is not None:
             self.problem_ = replace(self.problem_, class_prior=prior)
-        if self.kept_ is not None:  # `partial_fit` goes on from these priors
-            self.kept_ = self.kept_.with_priors(prior)
+        if self.statistics_ is not None:  # `partial_fit` continues with these priors
+            self.statistics_ = self.statistics_.with_priors(prior)
         self.class_prior_ = prior
 
     def _sample_label(self, label: np.ndarray, component: np.ndarray) -> np.ndarray:
@@ -219,29 +220,29 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
 
     @property
     def component_class_(self) -> np.ndarray:
-        """(K,) index of the class each component belongs to, or its most probable class."""
+        """(K,) index of the class of each component, or of its most probable class."""
         return self.params_.weights.argmax(axis=0)
 
     @property
     def class_given_component_(self) -> Array:
-        """(C, K) p(class | component). Columns sum to 1."""
+        """(C, K) p(class | component); columns sum to 1."""
         return self.params_.weights / self.params_.weights.sum(axis=0)
 
     def explain(self, X: Any, label: Any = None, rival: Any = None) -> Explanation:
-        """The contribution of each component to the log-odds of a class against another.
+        """Return the contribution of each component to the log-odds of one class against another.
 
         Parameters
         ----------
         X : table of n rows
         label : class label, optional
-            The class to explain; default: the most probable of each row.
+            The class to explain (default: the most probable class of each row).
         rival : class label, optional
-            The class it is compared with; default: the most probable other class of each row.
+            The class to compare with (default: the most probable other class of each row).
 
         Returns
         -------
         Explanation
-            log_odds in nats, and its parts: of the class priors, and of each component. They add up exactly.
+            The log-odds in nats, and the contributions of the class priors and of each component, which add up exactly.
         """
         table = self._read(X)
         ours, other = self._rivals(self._finite_joint(table), label, rival)
@@ -262,7 +263,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         )
 
     def _owners(self, n_rows: int) -> Callable[[], list[list[str]]]:
-        """The class each component mostly belongs to, the same for every row."""
+        """Return the most probable class of each component as text, the same for every row."""
         shares = self.class_given_component_.T
         texts = [f"{self.classes_[share.argmax()]} ({100 * share.max():.0f} %)" for share in shares]
         return lambda: [texts] * n_rows

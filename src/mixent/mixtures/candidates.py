@@ -1,7 +1,7 @@
-"""What there is to choose from: fitted mixtures of several sizes and structures, and their criteria.
+"""Candidates of a search: fitted mixtures with several numbers of components and structures, and their criteria.
 
-A classifier consists of *units* chosen on their own: the mixture of each class, or the one mixture all classes share.
-Each unit has *options*: fitted stages, grown or restarted. A *combination* takes one option of each unit.
+A classifier consists of *units*: the mixture of each class, or the mixture that all classes share. Each unit has
+*options*: fitted stages, grown or restarted. A *combination* has one option of each unit.
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ from mixent.core.blocks import Block
 from mixent.core.executors import available_threads
 from mixent.core.observers import Progress
 from mixent.mixtures.criteria import class_criteria, conditional_bic
-from mixent.mixtures.fit_plan import Candidate, Job
+from mixent.mixtures.fit_plan import Candidate, FitPlan
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import By, Stage, grow, restart
 from mixent.mixtures.predict import each_row
 from mixent.mixtures.search import ROWS_PER_COMPONENT
-from mixent.mixtures.training import read_plan, shared_starts, train
+from mixent.mixtures.training import shared_starts, train, training_plan
 
-LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # numbers of components tried by restarts
-PATIENCE = 2  # stages in a row that may fail to improve what is chosen by
-SERIAL = 4.0  # seconds of work that remains from which it is shared among processes: they take about two to start
+COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # numbers of components tried by restarts
+PATIENCE = 2  # stages in a row without improvement of the criterion
+SERIAL = 4.0  # seconds of remaining work from which several processes are used; they take about two to start
 
-Key = tuple[str, int]  # structure, components
+Key = tuple[str, int]  # structure, number of components
 Combination = tuple[Key, ...]  # one key per unit
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Classes whose densities are chosen together."""
+    """Classes whose densities are selected together."""
 
     classes: tuple[int, ...]
     shared: bool
 
-    def job(self, job: Job) -> Job:
+    def plan(self, plan: FitPlan) -> FitPlan:
         if self.shared:
-            return job
+            return plan
         c = self.classes[0]
-        if job.class_rows()[c] == 0:
+        if plan.class_rows()[c] == 0:
             raise ValueError(
-                f"class {job.classes.tolist()[c]!r} has no rows to fit its mixture to; give it some of weight > 0, "
+                f"class {plan.classes.tolist()[c]!r} has no rows to fit its mixture to; it needs rows with weight > 0, "
                 "also in the training part of every fold"
             )
-        return job.of_class(c)
+        return plan.of_class(c)
 
-    def first(self, job: Job, name: str) -> Candidate:
-        return Candidate((1,), (name,), False, job.default_rows(), local=self.shared, shared=self.shared)
+    def first(self, plan: FitPlan, name: str) -> Candidate:
+        return Candidate((1,), (name,), False, plan.default_rows(), local=self.shared, shared=self.shared)
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Option:
 
     stage: Stage
     criteria: dict[str, float]
-    density: Array | None  # (n, m) log p(x | class) of the labelled training rows, where a joint criterion needs it
-    held: Array | None  # (n', m) the same of rows held out
-    log_prior: Array | None  # (m,) log p(class) that goes with it
+    density: Array | None  # (n, m) log p(x | class) of the labelled training rows, for criteria of all classes together
+    held: Array | None  # (n', m) the same of held-out rows
+    log_prior: Array | None  # (m,) the corresponding log p(class)
 
     @property
     def key(self) -> Key:
@@ -75,36 +75,36 @@ class Option:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows held out, and what is known of their classes."""
+    """Held-out rows and their label likelihoods."""
 
     table: Block
     target: Array  # (n', C) label likelihoods
     weight: Array  # (n',)
 
     @classmethod
-    def of(cls, job: Job, rows: np.ndarray) -> HeldOut:
-        table = replace(job.table.take(rows), rows=None, label=None, weight=None)
-        return cls(table, job.target_shares()[rows], job.table.row_weights[rows])
+    def of(cls, plan: FitPlan, rows: np.ndarray) -> HeldOut:
+        table = replace(plan.table.take(rows), rows=None, label=None, weight=None)
+        return cls(table, plan.target_shares()[rows], plan.table.row_weights[rows])
 
 
 @dataclass(frozen=True)
 class Task:
-    """Options of one unit and one structure."""
+    """The fits of one unit with one structure."""
 
-    job: Job
+    plan: FitPlan
     unit: Unit
     name: str
     held: HeldOut | None
 
 
 class Options:
-    """All options of one set of training rows, by unit and key."""
+    """All options of a set of training rows, by unit and key."""
 
-    def __init__(self, job: Job, units: Sequence[Unit], by_unit: list[dict[Key, Option]]) -> None:
-        self.job, self.units, self.by_unit = job, units, by_unit
+    def __init__(self, plan: FitPlan, units: Sequence[Unit], by_unit: list[dict[Key, Option]]) -> None:
+        self.plan, self.units, self.by_unit = plan, units, by_unit
 
     def get(self, unit: int, key: Key) -> Option:
-        """The option of this key; where a unit has none of so many components, its next smaller (or smallest)."""
+        """Return the option of this key, or that with the next smaller (or smallest) number of components."""
         options = self.by_unit[unit]
         if key in options:
             return options[key]
@@ -116,76 +116,77 @@ class Options:
         return [self.get(u, key) for u, key in enumerate(combination)]
 
     @cached_property
-    def judged(self) -> tuple[np.ndarray, Array]:
+    def labels(self) -> tuple[np.ndarray, Array]:
         """Class and weight of the labelled rows."""
-        rows = labelled(self.job)
-        return self.job.codes[rows], self.job.table.row_weights[rows]
+        rows = labelled(self.plan)
+        return self.plan.codes[rows], self.plan.table.row_weights[rows]
 
     def criterion(self, name: str, combination: Combination) -> float:
-        taken = self.take(combination)
+        selected = self.take(combination)
         if name != "cbic":
-            return sum(option.criteria[name] for option in taken)
-        density = np.concatenate([option.density for option in taken if option.density is not None], axis=1)
-        n_free = sum(option.stage.n_free for option in taken)
-        return conditional_bic(density, *self.judged, n_free)
+            return sum(option.criteria[name] for option in selected)
+        density = np.concatenate([option.density for option in selected if option.density is not None], axis=1)
+        n_free = sum(option.stage.n_free for option in selected)
+        return conditional_bic(density, *self.labels, n_free)
 
 
-def labelled(job: Job) -> np.ndarray:
-    return np.flatnonzero(job.codes >= 0)
+def labelled(plan: FitPlan) -> np.ndarray:
+    return np.flatnonzero(plan.codes >= 0)
 
 
-def class_shares(job: Job) -> Array:
-    """(C,) of the labelled rows, none zero."""
-    rows = job.class_weights() + 1e-3
+def class_shares(plan: FitPlan) -> Array:
+    """Return the class frequencies of the labelled rows, (C,), all positive."""
+    rows = plan.class_weights() + 1e-3
     return rows / rows.sum()
 
 
-# --- exploring -------------------------------------------------------------------------------------------------------
+# --- fits ------------------------------------------------------------------------------------------------------------
 
 
-class Judge:
-    """Criteria of a mixture of some classes, from the labelled rows of a job."""
+class ClassCriteria:
+    """Criteria of a mixture of some classes, computed from the labelled rows of a plan."""
 
-    def __init__(self, job: Job, unit: Unit) -> None:
-        self.job, self.unit = job, unit
-        rows = labelled(job)
-        self.codes, self.weight = job.codes[rows], job.table.row_weights[rows]
-        self.table = replace(job.table.take(rows), rows=None, label=None)
+    def __init__(self, plan: FitPlan, unit: Unit) -> None:
+        self.plan, self.unit = plan, unit
+        rows = labelled(plan)
+        self.codes, self.weight = plan.codes[rows], plan.table.row_weights[rows]
+        self.table = replace(plan.table.take(rows), rows=None, label=None)
 
     def __call__(self, fitted: Fitted) -> tuple[dict[str, float], Array]:
-        """Criteria, and log p(x | class) of all rows (n, m)."""
-        est, classes, weights = self.job.est, self.unit.classes, fitted.params.weights
+        """Return the criteria, and log p(x | class) of all rows, (n, m)."""
+        est, classes, weights = self.plan.est, self.unit.classes, fitted.params.weights
         log_f = log_components(fitted, self.table, est.n_jobs)
         density = class_densities(log_f, weights)
-        mine = np.isin(self.codes, classes)
-        place = np.searchsorted(classes, self.codes[mine])
-        entropy = float(_entropy(log_f[mine], weights[place]) @ self.weight[mine])
+        inside = np.isin(self.codes, classes)
+        position = np.searchsorted(classes, self.codes[inside])
+        entropy = float(_entropy(log_f[inside], weights[position]) @ self.weight[inside])
         n_free = fitted.problem.n_free(fitted.params)
         values = class_criteria(
-            density, classes, self.codes, self.weight, n_free, entropy, self.job.search.dic_weight, self.job.n_classes
+            density, classes, self.codes, self.weight, n_free, entropy, self.plan.search.dic_weight, self.plan.n_classes
         )
         return values, density
 
 
-def by_criterion(job: Job, judge: Judge) -> By:
-    """How growth keeps one of its candidates."""
-    if job.search.grow_by == "likelihood":
+def growth_rule(plan: FitPlan, criteria: ClassCriteria) -> By:
+    """Return the rule by which growth selects one of its candidates."""
+    if plan.search.grow_by == "likelihood":
         return "likelihood"
-    return lambda found, candidate: judge(found)[0][job.search.criterion]
+    return lambda fitted, candidate: criteria(fitted)[0][plan.search.criterion]
 
 
-def explore(task: Task) -> list[Option]:
-    """Fit one unit with one structure in all its sizes, until larger ones do no better."""
-    job, unit = task.job, task.unit
-    own, judge = unit.job(job), Judge(job, unit)
+def fit_options(task: Task) -> list[Option]:
+    """Fit a unit with one structure and increasing numbers of components, until the criterion stops improving."""
+    plan, unit = task.plan, task.unit
+    unit_plan, criteria = unit.plan(plan), ClassCriteria(plan, unit)
+    limit = limit_of(unit_plan, plan.search.max_components)
     options: list[Option] = []
     best, poor = np.inf, 0
-    for stage in stages_of(own, unit.first(own, task.name), limit_of(own, job.search.max_components), judge):
-        values, density = judge(stage.fitted)
+    for stage in stages_of(unit_plan, unit.first(unit_plan, task.name), limit, criteria):
+        values, density = criteria(stage.fitted)
         held = (None, None) if task.held is None else _held_out(task, stage)
-        option = Option(stage, values, density if job.search.criterion == "cbic" else None, *held)
+        option = Option(stage, values, density if plan.search.criterion == "cbic" else None, *held)
         options.append(option)
-        value = _worth(task, option)
+        value = _stopping_value(task, option)
         if value is not None:
             poor = 0 if value < best else poor + 1
             best = min(best, value)
@@ -195,23 +196,26 @@ def explore(task: Task) -> list[Option]:
 
 
 def _held_out(task: Task, stage: Stage) -> tuple[Array, Array]:
-    """Of the rows held out log p(x | class) (n', m), and log p(class) (m,); shared components as trained."""
+    """Return log p(x | class), (n', m), of the held-out rows and log p(class), (m,); shared components are trained."""
     assert task.held is not None
-    job, unit, fitted = task.job, task.unit, stage.fitted
-    log_prior = np.log(class_shares(job))[list(unit.classes)]
-    training = read_plan(job.est._group("training")) if unit.shared and job.search.criterion == "cv" else None
+    plan, unit, fitted = task.plan, task.unit, stage.fitted
+    log_prior = np.log(class_shares(plan))[list(unit.classes)]
+    training = training_plan(plan.est._group("training")) if unit.shared and plan.search.criterion == "cv" else None
     if training is not None:
-        candidate = replace(unit.first(job, task.name), counts=(stage.n_components,))
-        fitted = train(job, shared_starts(job, candidate, fitted), training)
-        log_prior = np.log(fitted.params.weights.sum(axis=1))  # training moves the class priors too
+        candidate = replace(unit.first(plan, task.name), counts=(stage.n_components,))
+        fitted = train(plan, shared_starts(plan, candidate, fitted), training)
+        log_prior = np.log(fitted.params.weights.sum(axis=1))  # training changes the class priors, too
     return class_densities(log_components(fitted, task.held.table, 1), fitted.params.weights), log_prior
 
 
-def _worth(task: Task, option: Option) -> float | None:
-    """What decides whether larger ones are tried; lower is better. None where that cannot be decided for one unit."""
-    job, criterion = task.job, task.job.search.criterion
+def _stopping_value(task: Task, option: Option) -> float | None:
+    """Return the value (lower is better) that decides whether more components are tried.
+
+    None if this cannot be decided for a single unit.
+    """
+    plan, criterion = task.plan, task.plan.search.criterion
     if criterion in option.criteria:
-        return option.criteria[criterion] if job.search.grown else None
+        return option.criteria[criterion] if plan.search.grown else None
     if (
         criterion != "cv"
         or not task.unit.shared
@@ -220,30 +224,30 @@ def _worth(task: Task, option: Option) -> float | None:
         or task.held is None
     ):
         return None
-    if option.stage.n_components < job.n_classes:  # too few to separate the classes
+    if option.stage.n_components < plan.n_classes:  # too few to separate the classes
         return None
     prior = np.tile(option.log_prior, (len(option.held), 1))
     return fit_temperature(option.held, prior, task.held.target, task.held.weight)[1]
 
 
-def stages_of(job: Job, first: Candidate, limit: int, judge: Judge) -> Iterator[Stage]:
-    if job.search.grown:
-        yield from grow(job, first, limit, by=by_criterion(job, judge))
+def stages_of(plan: FitPlan, first: Candidate, limit: int, criteria: ClassCriteria) -> Iterator[Stage]:
+    if plan.search.grown:
+        yield from grow(plan, first, limit, by=growth_rule(plan, criteria))
         return
-    n_init = job.est.n_init if first.shared else 1
-    least = min(2, limit) if first.shared and job.n_classes > 1 else 1  # one for all: all classes are alike
-    for k in LADDER:
-        if least <= k <= limit:
-            yield from restart(job, replace(first, counts=(k,)), k, n_init)
+    n_init = plan.est.n_init if first.shared else 1
+    smallest = min(2, limit) if first.shared and plan.n_classes > 1 else 1  # one shared component cannot discriminate
+    for k in COUNTS:
+        if smallest <= k <= limit:
+            yield from restart(plan, replace(first, counts=(k,)), k, n_init)
 
 
-def limit_of(job: Job, most: int) -> int:
-    rows = int(job.class_rows().sum())
-    return int(np.clip(rows // ROWS_PER_COMPONENT, 1, most))
+def limit_of(plan: FitPlan, max_components: int) -> int:
+    rows = int(plan.class_rows().sum())
+    return int(np.clip(rows // ROWS_PER_COMPONENT, 1, max_components))
 
 
 def log_components(fitted: Fitted, table: Block, n_jobs: int | None) -> Array:
-    """log f_k(x_n), (n, K)."""
+    """Return log f_k(x_n), (n, K)."""
     problem, params = fitted.problem, fitted.params
     return each_row(
         problem, params, table, lambda ready, block: problem.log_components(ready, block).T, params.n_components, n_jobs
@@ -251,46 +255,46 @@ def log_components(fitted: Fitted, table: Block, n_jobs: int | None) -> Array:
 
 
 def class_densities(log_f: Array, weights: Array) -> Array:
-    """(n, C): log p(x | class) from log f (n, K) and joint weights (C, K)."""
+    """Return log p(x | class), (n, C), from log f (n, K) and joint weights (C, K)."""
     within = safe_log(weights / weights.sum(axis=1, keepdims=True))
     return np.stack([log_sum_exp(log_f + row, axis=1) for row in within], axis=1)
 
 
 def _entropy(log_f: Array, weights: Array) -> Array:
-    """(n,) entropy of the responsibilities, weights (n, K) those of each row's own class."""
+    """Return the entropy of the responsibilities, (n,), for weights (n, K) of the class of each row."""
     joint = log_f + safe_log(weights)
     log_resp = joint - log_sum_exp(joint, axis=1)[:, None]
     resp = np.exp(log_resp)
     return -np.where(resp > 0, resp * log_resp, 0.0).sum(axis=1)
 
 
-def spread(
+def map_tasks(
     function: Callable, tasks: Sequence, n_jobs: int | None, show: Progress | None, describe: Callable[[Any], str]
 ) -> list:
-    """Results in the order of the tasks; when the rest looks long, it goes to several processes."""
+    """Return the results in the order of the tasks, computed by several processes if they are expected to take long."""
     n_workers = available_threads() if n_jobs in (None, -1) else int(n_jobs or 1)
     results: list = []
 
-    def take(result: Any) -> None:
+    def add(result: Any) -> None:
         results.append(result)
         if show is not None:
             show(len(results), len(tasks), describe(result))
 
-    began = time.perf_counter()
+    start = time.perf_counter()
 
     def expected() -> float:
-        return (time.perf_counter() - began) / max(len(results), 1) * (len(tasks) - len(results))
+        return (time.perf_counter() - start) / max(len(results), 1) * (len(tasks) - len(results))
 
     while len(results) < len(tasks) and (n_workers == 1 or expected() < SERIAL):
-        take(function(tasks[len(results)]))
+        add(function(tasks[len(results)]))
     rest = tasks[len(results) :]
     if len(rest) == 1:
-        take(function(rest[0]))
+        add(function(rest[0]))
     elif rest:
-        from joblib import Parallel, delayed  # only where there is much to do
+        from joblib import Parallel, delayed  # imported only if it is used
 
         for result in Parallel(n_jobs=n_workers, return_as="generator")(delayed(function)(task) for task in rest):
-            take(result)
+            add(result)
     return results
 
 
@@ -299,36 +303,37 @@ def _describe(options: list[Option]) -> str:
     return f"{stage.covariance}, up to {stage.n_components} components"
 
 
-def traveling(job: Job, quick: bool = False) -> Job:
-    """The job as it goes to another process: one thread, no progress bar; its summaries are made and go along."""
-    other = copy(job)
-    other.est = copy(job.est)
+def worker_copy(plan: FitPlan, quick: bool = False) -> FitPlan:
+    """Return a copy for another process: with one thread, no progress bar, and its summaries computed."""
+    other = copy(plan)
+    other.est = copy(plan.est)
     other.est.n_jobs, other.est.progress = 1, False
     other.quick = quick
-    other.summary, other.target  # noqa: B018  (made here, once)
+    other.summary, other.target  # noqa: B018  (computed here, once)
     return other
 
 
 def options_of(
-    jobs: Sequence[tuple[Job, np.ndarray | None]],
-    whole: Job,
+    plans: Sequence[tuple[FitPlan, np.ndarray | None]],
+    full_plan: FitPlan,
     units: Sequence[Unit],
     names: Sequence[str],
     show: Progress | None,
 ) -> list[Options]:
-    """Options of several sets of training rows, each with the rows of `whole` held out from it."""
-    ready = [
-        (traveling(job, rows is not None), None if rows is None else HeldOut.of(whole, rows)) for job, rows in jobs
+    """Return the options of several sets of training rows, each with its held-out rows of `full_plan`."""
+    copies = [
+        (worker_copy(plan, rows is not None), None if rows is None else HeldOut.of(full_plan, rows))
+        for plan, rows in plans
     ]
-    tasks = [Task(job, unit, name, held) for job, held in ready for unit in units for name in names]
-    results = iter(spread(explore, tasks, whole.est.n_jobs, show, _describe))
+    tasks = [Task(plan, unit, name, held) for plan, held in copies for unit in units for name in names]
+    results = iter(map_tasks(fit_options, tasks, full_plan.est.n_jobs, show, _describe))
     out = []
-    for job, _ in jobs:
+    for plan, _ in plans:
         by_unit = []
         for _ in units:
-            found: dict[Key, Option] = {}
+            options: dict[Key, Option] = {}
             for _ in names:
-                found |= {option.key: option for option in next(results)}
-            by_unit.append(found)
-        out.append(Options(job, units, by_unit))
+                options |= {option.key: option for option in next(results)}
+            by_unit.append(options)
+        out.append(Options(plan, units, by_unit))
     return out

@@ -13,10 +13,10 @@ from mixent.mixtures.problem import MixtureParams, MixtureProblem, MixtureStats
 
 
 class MixtureChart:
-    """Logits of the weights in use, then the components' own coordinates.
+    """Logits of the positive weights, then the coordinates of the components.
 
-    A weight that is zero in `start` is a mask and stays zero; a dropped component stays as it is. With class priors
-    held, the logits of each class are normalized on their own.
+    A weight that is zero in `start` remains zero, and a dropped component does not change. With fixed class priors, the
+    logits of each class are normalized separately.
     """
 
     def __init__(self, problem: MixtureProblem, start: MixtureParams) -> None:
@@ -36,16 +36,16 @@ class MixtureChart:
         top = logits.max(axis=self._over, keepdims=True)
         shares = self._normalized(np.exp(logits - np.where(np.isfinite(top), top, 0.0)))
         prior = 1.0 if self.problem.class_prior is None else self.problem.class_prior[:, None]
-        # a share too small for a number must not become a zero, which is a mask
+        # a share that underflows must not become zero, which would be a mask
         weights = np.where(self.used, np.maximum(prior * shares, 1e-300), 0.0)
         components = self.components.params(vector[self.n_weights :])
         params = replace(self.start, weights=weights, components=components)
-        if (self.problem.family.broken(components) & self.start.live).any():
+        if (self.problem.family.degenerate(components) & self.start.live).any():
             raise OutsideDomainError("a component collapsed onto too few distinct rows")
         return params
 
     def gradient(self, params: MixtureParams, total: MixtureStats) -> Array:
-        """Of `problem.objective` at the coordinates `vector(params)`."""
+        """Return the gradient of `problem.objective` at the coordinates `vector(params)`."""
         slope = total.signed_counts  # d objective / d log W
         if self.problem.weight_rows is not None:
             slope = slope + self.problem.weight_rows
@@ -55,7 +55,7 @@ class MixtureChart:
 
     @property
     def _over(self) -> tuple[int, ...]:
-        """What one softmax runs over: everything, or each class."""
+        """Axes of the softmax: all weights, or those of each class."""
         return (0, 1) if self.problem.class_prior is None else (1,)
 
     def _normalized(self, weights: Array) -> Array:

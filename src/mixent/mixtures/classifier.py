@@ -1,4 +1,4 @@
-"""The Bayes classifier with a mixture per class."""
+"""Bayes classifier with a mixture for each class."""
 
 from __future__ import annotations
 
@@ -13,75 +13,132 @@ from mixent.core.observers import Progress
 from mixent.data import Labels, Schema
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.bayes import BayesMixture
-from mixent.mixtures.fit_plan import Candidate, Job, Outcome
+from mixent.mixtures.fit_plan import Candidate, FitPlan, Outcome
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.options import Conditional, MinimumError, MixturePrior, Search, read_training
 
 if TYPE_CHECKING:
-    from mixent.mixtures.training import Plan
+    from mixent.mixtures.training import TrainingPlan
 
 
 class MixtureClassifier(BayesMixture):
-    """Bayes classifier with one mixture per class: p(class | x) proportional to p(class) p(x | class).
+    """Bayes classifier with a mixture for each class: p(class | x) is proportional to p(class) p(x | class).
 
-    Maximizes  sum_n w_n log sum_c l_nc p_c sum_k a_ck f_ck(x_n) + log prior(f)  by EM, where l_n is one-hot for a
-    known label, a distribution for an uncertain one, and all ones for an absent one (semi-supervised learning).
-    Each update maximizes a lower bound that touches it, so this value never falls.
+    Maximizes  sum_n w_n log sum_c l_nc p_c sum_k a_ck f_ck(x_n) + log prior(f)  by EM, where l_n is the label
+    likelihood of row n: one-hot for a known label, a distribution for an uncertain one, all ones for an unlabelled row
+    (semi-supervised learning). Each update maximizes a lower bound that touches the objective, so the objective
+    never decreases. The components are products of a Gaussian (numeric columns) and of independent categorical
+    distributions; missing values are integrated out exactly.
 
-    With `training="conditional"` or `"error"` the components so found are then trained to discriminate the classes;
-    `SharedMixtureClassifier` has the formulas.
-
-    Missing values are integrated out exactly, in training and prediction. One component per class is quadratic
-    discriminant analysis; with `covariance="EEE", across_classes=True` it is linear discriminant analysis, and with
-    another structure the EDDA family.
+    With one component per class this is quadratic discriminant analysis; with `covariance="EEE", across_classes=True`,
+    linear discriminant analysis; with other structures, eigenvalue decomposition discriminant analysis [2]_; with
+    several components, mixture discriminant analysis [1]_. With `training="conditional"` or `"error"`, the fitted
+    mixtures are then trained to discriminate between the classes; see `SharedMixtureClassifier` for the objectives.
 
     Parameters
     ----------
-    n_components : int, dict or "auto"
-        Components of each class, the same for all or by class label. "auto" chooses components and covariance
-        structure together; see `search`.
-    covariance : str, dict, list or "auto"
+    n_components : int, dict or "auto", default="auto"
+        Number of components of each class, the same for all classes or by class label. "auto" selects numbers of
+        components and covariance structure together, see `search`.
+    covariance : str, dict, list or "auto", default="auto"
         Covariance structure (see `GaussianMixture`), the same for all classes or by class label. With
-        n_components="auto", a list restricts the search; otherwise "auto" means "VVV".
-    across_classes : bool
-        Whether what a structure calls equal is equal among all classes, or only among a class's own components.
-    prior : "auto", float, None or MixturePrior
-        Pseudo-rows that shrink each covariance towards the covariance within classes; "auto" takes columns + 2, or
-        chooses the strength together with the components. None is plain maximum likelihood. A `MixturePrior` also has
-        the smoothing of category tables.
-    class_prior : "empirical" or (C,) array
-        Class priors: learned with the rest, or held at these values.
-    training : "likelihood", "conditional", "error", Conditional or MinimumError
-        What the parameters are trained for: the joint likelihood, the conditional likelihood of the labels
-        (`Conditional`), or few errors (`MinimumError`).
-    search : None, str or Search
-        How components are found and, with n_components="auto", chosen: a criterion ("cv", "bic", "icl", "dic",
-        "dic_robust", "cbic") or a `Search`. Defaults: criterion "cv", up to 8 components for each class.
-    init : "kmeans++" or "random"
-        How the components of a class start.
-    forgetting : float
-        Share of what earlier batches left behind that each call of `partial_fit` forgets.
-    tol, max_iter, accelerate, categorical, random_state, n_jobs, progress
-        See `GaussianMixture`.
+        n_components="auto", a list restricts the search; otherwise "auto" is "VVV".
+    across_classes : bool, default=False
+        Whether what is "equal" in the covariance structure is equal for all classes, or only within each class.
+    prior : "auto", float, None or MixturePrior, default="auto"
+        Number of pseudo-rows that shrink each covariance towards the covariance within classes; "auto" is the number of
+        numeric columns + 2, or is selected together with the components. None is maximum likelihood. A `MixturePrior`
+        also has the smoothing of categorical columns.
+    class_prior : "empirical" or (C,) array, default="empirical"
+        Class priors: estimated with the other parameters, or fixed at these values.
+    training : "likelihood", "conditional", "error", Conditional or MinimumError, default="likelihood"
+        Objective of the training: the joint likelihood, the conditional likelihood of the labels (`Conditional`), or a
+        smoothed error rate (`MinimumError`).
+    search : None, str or Search, default=None
+        How components are found and, with n_components="auto", selected: a criterion ("cv", "bic", "icl", "dic",
+        "dic_robust", "cbic") or a `Search`. The default criterion is "cv", with up to 8 components for each class.
+    init : "kmeans++" or "random", default="kmeans++"
+        Initialization of the components of each class.
+    tol : float, default=1e-5
+        EM stops when the gain of a pass is below this value, in nats per row.
+    max_iter : int, default=500
+        Maximum number of passes over the data.
+    accelerate : bool, default=True
+        Whether to use SQUAREM extrapolation; an extrapolated step is accepted only if it increases the objective.
+    categorical : "auto" or list, default="auto"
+        Columns to treat as categorical, regardless of their type.
+    forgetting : float, default=0.0
+        Share by which each call of `partial_fit` reduces the weight of earlier rows.
+    random_state : int, RandomState or None, default=None
+        Seed of the initialization and of the folds.
+    n_jobs : int or None, default=None
+        Number of threads; None uses all cores. The result is identical to the last bit for any number.
+    progress : bool or callable, default=False
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
-    classes_, class_prior_
-        Class labels and their priors.
+    classes_ : (C,) array
+        Class labels.
+    class_prior_ : (C,) array
+        Class priors.
     weights_ : (C, K) array
-        Joint weight of class and component.
+        Joint weights of class and component.
     component_class_ : (K,) array of int
-        The class each component belongs to.
-    means_, covariances_, category_probabilities_, run_
-        See `GaussianMixture`.
-    search_ : list of dict
-        What "auto" tried: n_components, covariance, its criteria or log_loss and error, and which was `chosen`.
-    path_ : list of lists of Stage
-        With incremental growth, for each class every stage: n_components, log_likelihood, n_free,
-        evaluations (rows x components), fitted.
+        Index of the class of each component.
+    class_given_component_ : (C, K) array
+        p(class | component).
+    means_, covariances_, category_probabilities_
+        Parameters of the components, see `GaussianMixture`.
+    n_components_ : (C,) array of int
+        Number of components of each class.
+    covariance_ : list of str
+        Covariance structure of each class.
+    prior_rows_ : float or None
+        Number of pseudo-rows of the prior.
+    n_parameters_ : int
+        Number of free parameters.
     temperature_ : float
-        T in p(class | x) proportional to p(class) p(x | class)^T; below 1 where "auto" found the model over-confident
-        on held-out rows.
+        T in p(class | x) proportional to p(class) p(x | class)^T; less than 1 if "auto" found that the model is
+        overconfident on held-out rows.
+    run_ : Run
+        Result of the optimization: `status`, `trace` (one entry per pass), `objective`.
+    search_ : list of dict
+        The models tried: n_components, covariance, the criteria or log_loss and error, and whether it was `chosen`.
+    path_ : list of lists of Stage
+        For each class the stages of incremental growth: n_components, log_likelihood, n_free, evaluations (rows x
+        components), fitted.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : (n_features_in_,) array
+        Names of the columns, if X has names.
+    schema_ : Schema
+        Names, types and categories of the columns.
+    varying_ : (d',) array of int
+        Numeric columns that vary. The others are left out of the density, since their likelihood would be infinite.
+    constants_ : (d,) array
+        Values of the constant numeric columns, NaN for the others.
+    problem_, params_ : MixtureProblem, MixtureParams
+        The optimization problem and its solution.
+    statistics_ : PastStatistics or None
+        Expected sufficient statistics of the training rows, from which `partial_fit` continues; None after
+        discriminative training.
+
+    See Also
+    --------
+    SharedMixtureClassifier : Bayes classifier with components shared by all classes.
+    GaussianMixture : Mixture without classes.
+    MaxEntClassifier : Maximum entropy classifier with features of mixtures.
+    sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis : One Gaussian per class.
+
+    References
+    ----------
+    .. [1] Hastie, T. and Tibshirani, R. (1996). Discriminant analysis by Gaussian mixtures. Journal of the Royal
+       Statistical Society, Series B, 58(1), 155-176.
+    .. [2] Bensmail, H. and Celeux, G. (1996). Regularized Gaussian discriminant analysis through eigenvalue
+       decomposition. Journal of the American Statistical Association, 91(436), 1743-1748.
+    .. [3] Mansjur, D. S. and Juang, B. H. Incremental learning of mixture models for simultaneous estimation of class
+       distribution and inter-class decision boundaries. Sections 2 and 3 (document 002).
 
     Examples
     --------
@@ -132,65 +189,67 @@ class MixtureClassifier(BayesMixture):
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def _fit_job(self, job: Job, labels: Labels, training: Plan | None, show: Progress | None) -> Outcome:
+    def _fit_plan(self, plan: FitPlan, labels: Labels, training: TrainingPlan | None, show: Progress | None) -> Outcome:
         from mixent.mixtures.selection import grown_classes, select_classes
-        from mixent.mixtures.training import softened, train
+        from mixent.mixtures.training import tempered, train
 
         if isinstance(self.n_components, str):
-            outcome = select_classes(job, self._structures(), show)
+            outcome = select_classes(plan, self._structures(), show)
         elif self._group("search").grown:
-            outcome = grown_classes(job, self._candidate(labels.classes, job), show)
+            outcome = grown_classes(plan, self._candidate(labels.classes, plan), show)
         else:
-            candidate = self._candidate(labels.classes, job)
-            outcome = Outcome(job.fit(candidate, None if training else show)[0], candidate)
+            candidate = self._candidate(labels.classes, plan)
+            outcome = Outcome(plan.fit(candidate, None if training else show)[0], candidate)
         if training is None:
             return outcome
 
         self._warn(outcome)
 
-        def starts(part: Job) -> list[Fitted]:
-            found = outcome.found if part is job else part.fit(outcome.candidate)[0]
-            return [softened(found, outcome.temperature)]
+        def starts(part: FitPlan) -> list[Fitted]:
+            fitted = outcome.fitted if part is plan else part.fit(outcome.candidate)[0]
+            return [tempered(fitted, outcome.temperature)]
 
-        return replace(outcome, found=train(job, starts, training, show), temperature=1.0)
+        return replace(outcome, fitted=train(plan, starts, training, show), temperature=1.0)
 
-    def _keep(self, outcome: Outcome, labels: Labels, schema: Schema) -> None:
-        super()._keep(outcome, labels, schema)
-        self.n_components_ = (outcome.found.params.weights > 0).sum(axis=1)
+    def _set_fitted(self, outcome: Outcome, labels: Labels, schema: Schema) -> None:
+        super()._set_fitted(outcome, labels, schema)
+        self.n_components_ = (outcome.fitted.params.weights > 0).sum(axis=1)
 
     def _check(self) -> None:
         super()._check()
         check_flag("across_classes", self.across_classes)
 
-    def _check_classes(self, job: Job) -> None:
-        missing = np.flatnonzero(job.class_rows() == 0)
+    def _check_classes(self, plan: FitPlan) -> None:
+        missing = np.flatnonzero(plan.class_rows() == 0)
         if len(missing):
-            name = job.classes.tolist()[missing[0]]
-            raise ValueError(f"class {name!r} has no rows in the first batch; its components start from its own rows")
+            name = plan.classes.tolist()[missing[0]]
+            raise ValueError(
+                f"class {name!r} has no rows in the first batch; the first batch must contain rows of every class"
+            )
 
-    def _candidate(self, classes: np.ndarray, job: Job) -> Candidate:
+    def _candidate(self, classes: np.ndarray, plan: FitPlan) -> Candidate:
         counts = by_class(
             "n_components", self.n_components, classes, lambda v: check_count("n_components", v, also="'auto'")
         )
-        if max(counts) > job.table.n_rows:
-            raise ValueError(f"n_components={max(counts)} needs at least as many rows; X has {job.table.n_rows}")
-        given = "VVV" if isinstance(self.covariance, str) and self.covariance == "auto" else self.covariance
-        if isinstance(given, list):
-            raise ValueError("a list of covariances is searched: set n_components='auto', or name one structure")
-        names = by_class("covariance", given, classes, lambda v: get_structure(v, also="'auto'").name)
+        if max(counts) > plan.table.n_rows:
+            raise ValueError(f"n_components={max(counts)} needs at least as many rows; X has {plan.table.n_rows}")
+        covariance = "VVV" if isinstance(self.covariance, str) and self.covariance == "auto" else self.covariance
+        if isinstance(covariance, list):
+            raise ValueError("a list of covariances needs n_components='auto'; set it, or pass one structure")
+        names = by_class("covariance", covariance, classes, lambda v: get_structure(v, also="'auto'").name)
         if self.across_classes and len(set(names)) > 1:
             raise ValueError("across_classes=True needs one covariance structure for all classes")
-        return Candidate(counts, names, bool(self.across_classes), job.default_rows())
+        return Candidate(counts, names, bool(self.across_classes), plan.default_rows())
 
 
 def by_class(name: str, value: Any, classes: np.ndarray, read: Callable[[Any], Any]) -> tuple:
-    """One value for all classes, or a dict with an entry for each."""
+    """Return the value of each class: the same for all, or that of a dict."""
     if not isinstance(value, dict):
         return (read(value),) * len(classes)
-    known = {c: c for c in classes.tolist()}
-    unknown = [k for k in value if k not in known]
-    missing = [c for c in known if c not in value]
+    labels = classes.tolist()
+    unknown = [k for k in value if k not in labels]
+    missing = [c for c in labels if c not in value]
     if unknown or missing:
-        what = f"unknown class {unknown[0]!r}" if unknown else f"no entry for class {missing[0]!r}"
-        raise ValueError(f"{name}: {what}; the classes are {', '.join(map(repr, known))}")
-    return tuple(read(value[c]) for c in known)
+        problem = f"unknown class {unknown[0]!r}" if unknown else f"no entry for class {missing[0]!r}"
+        raise ValueError(f"{name}: {problem}; the classes are {', '.join(map(repr, labels))}")
+    return tuple(read(value[c]) for c in labels)

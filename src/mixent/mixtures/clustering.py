@@ -1,4 +1,4 @@
-"""Mixtures of Gaussians and categoricals, without classes."""
+"""Gaussian mixtures without classes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from mixent.core.arrays import Array
 from mixent.core.starts import Starts
 from mixent.data import Schema, check_spread, read_features, read_weights
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
-from mixent.mixtures.fit_plan import Candidate, Job
+from mixent.mixtures.fit_plan import Candidate, FitPlan
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.init import Partition
-from mixent.mixtures.model import MixtureModel, taking_part, varying_columns
+from mixent.mixtures.model import MixtureModel, select_columns, varying_columns
 from mixent.mixtures.options import MixturePrior, Search
 from mixent.mixtures.predict import entropy_of
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
@@ -33,62 +33,114 @@ STRUCTURES = tuple(name for name in COVARIANCES if name.isupper())
 
 
 class GaussianMixture(DensityMixin, MixtureModel):
-    """Mixture of Gaussians by maximum a posteriori EM, for mixed and incomplete tables.
+    """Gaussian mixture model fitted by maximum a posteriori EM, for tables with categories and missing values.
 
-    Maximizes  sum_n w_n log sum_k p_k N(x_n; m_k, C_k) prod_j q_kj(x_nj) + log prior(m, C, q).
-    Each update maximizes a lower bound that touches it, so this value never falls.
+    Maximizes  sum_n w_n log sum_k p_k N(x_n; m_k, C_k) prod_j q_kj(x_nj) + log prior(m, C, q),  where x_n are the
+    numeric and x_nj the categorical columns of row n, w_n its weight, and q_kj the probabilities of the values of
+    categorical column j in component k. Each EM update maximizes a lower bound that touches the objective, so the
+    objective never decreases [1]_.
 
     Missing values are integrated out exactly. Categorical columns are independent within a component.
 
     Parameters
     ----------
-    n_components : int or "auto"
-        "auto" tries several and keeps the best; see `search`.
-    covariance : str, list of str, or "auto"
-        One of the 14 structures of Celeux and Govaert: volume, shape and orientation Equal, Variable or Identity
-        (EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV), or scikit-learn's "spherical", "diag", "tied",
-        "full". A list, or "auto" for all 14, is searched.
-    prior : "auto", float, None or MixturePrior
-        Pseudo-rows that shrink each covariance towards that within the parts of the first start; "auto" takes
-        columns + 2. None is plain maximum likelihood. A `MixturePrior` also has the smoothing of category tables.
-    search : None, "bic", "icl", "cv" or Search
-        How components are found and, where n_components or covariance leave a choice, chosen: a criterion or a
-        `Search`. Defaults: criterion "bic", up to 9 components.
-    init : "kmeans++", "random" or (n, K) array
-        Where EM starts: k-means on a sample, rows at random, or responsibilities.
-    n_init : int
-        Starts; each runs a few passes, the best runs on. All are kept in `starts_`.
-    tol : float
-        Stop when a pass gains less than this per row, in nats.
-    max_iter : int
-        Most passes over the data.
-    accelerate : bool
-        Extrapolate (SQUAREM); a step is kept only if the objective rises.
-    categorical : "auto" or list
-        Columns to treat as categories whatever their type.
-    warm_start : bool
-        Start from the last fit. The prior is made anew; with the same `random_state` and rows it is the same.
-    forgetting : float
-        Share of what earlier batches left behind that each call of `partial_fit` forgets.
-    random_state : int, RandomState or None
-    n_jobs : int or None
-        Threads; None takes all cores. The number changes no bit of the result.
-    progress : bool or callable
-        True shows a bar; a callable is called with (done, total, text).
+    n_components : int or "auto", default=1
+        Number of components. "auto" selects it, see `search`.
+    covariance : str, list of str, or "auto", default="VVV"
+        One of the 14 covariance structures of Celeux and Govaert [2]_, whose letters stand for volume, shape and
+        orientation: Equal, Variable or Identity (EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV); or
+        scikit-learn's names "spherical", "diag", "tied", "full". From a list, or with "auto" from all 14, the best
+        structure is selected.
+    prior : "auto", float, None or MixturePrior, default="auto"
+        Number of pseudo-rows that shrink each covariance towards the covariance within the initial clusters; "auto" is
+        the number of numeric columns + 2, None is maximum likelihood. A `MixturePrior` also has the smoothing of
+        categorical columns.
+    search : None, "bic", "icl", "cv" or Search, default=None
+        How components are found and, if there is a choice, how their number and structure are selected: a criterion or
+        a `Search`. The default criterion is "bic", with up to 9 components.
+    init : "kmeans++", "random" or (n, K) array, default="kmeans++"
+        Initialization of EM: k-means on a sample of the rows, randomly drawn rows as centers, or responsibilities.
+    n_init : int, default=1
+        Number of initializations. Each is run for a few passes, and the best is continued; see `starts_`.
+    tol : float, default=1e-6
+        EM stops when the gain of a pass is below this value, in nats per row.
+    max_iter : int, default=1000
+        Maximum number of passes over the data.
+    accelerate : bool, default=True
+        Whether to use SQUAREM extrapolation [3]_; an extrapolated step is accepted only if it increases the objective.
+    categorical : "auto" or list, default="auto"
+        Columns to treat as categorical, regardless of their type.
+    warm_start : bool, default=False
+        Whether to start from the result of the previous fit. The prior is computed from the new rows.
+    forgetting : float, default=0.0
+        Share by which each call of `partial_fit` reduces the weight of earlier rows.
+    random_state : int, RandomState or None, default=None
+        Seed of the initialization.
+    n_jobs : int or None, default=None
+        Number of threads; None uses all cores. The result is identical to the last bit for any number.
+    progress : bool or callable, default=False
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
-    weights_, means_, covariances_, category_probabilities_
-        The components, by falling weight.
+    weights_ : (K,) array
+        Weights of the components, in decreasing order.
+    means_ : (K, d) array
+        Means of the numeric columns.
+    covariances_ : (K, d, d) array
+        Covariances of the numeric columns.
+    category_probabilities_ : dict of column -> (K, values) array
+        Probabilities of the values of each categorical column.
+    n_components_ : int
+        Number of components.
+    covariance_ : str or None
+        Covariance structure; None without numeric columns.
+    n_parameters_ : int
+        Number of free parameters.
+    lower_bound_ : float
+        Objective per unit of weight.
     run_ : Run
-        How EM went: `status`, `trace`, `objective`.
+        Result of EM: `status`, `trace` (one entry per pass), `objective`.
     search_ : list of dict
-        What "auto" tried: n_components, covariance, log_likelihood, n_free, bic, icl, aic (and cv), evaluations
-        (rows x components), converged, chosen.
+        The models tried: n_components, covariance, log_likelihood, n_free, bic, icl, aic (and cv), evaluations (rows
+        x components), converged, chosen. Empty without a search.
     starts_ : Starts or None
-        Every start of the chosen fit; None when it was grown.
+        The short runs from all initializations; None with incremental growth.
     path_ : list of Stage
-        With incremental growth, every stage: n_components, log_likelihood, n_free, evaluations, fitted.
+        The stages of incremental growth: n_components, log_likelihood, n_free, evaluations, fitted.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : (n_features_in_,) array
+        Names of the columns, if X has names.
+    schema_ : Schema
+        Names, types and categories of the columns.
+    varying_ : (d',) array of int
+        Numeric columns that vary. The others are left out of the density, since their likelihood would be infinite.
+    constants_ : (d,) array
+        Values of the constant numeric columns, NaN for the others.
+    problem_, params_ : MixtureProblem, MixtureParams
+        The optimization problem and its solution.
+    statistics_ : PastStatistics or None
+        Expected sufficient statistics of the training rows, from which `partial_fit` continues.
+
+    See Also
+    --------
+    MixtureClassifier : Bayes classifier with a mixture for each class.
+    HiddenMarkovModel : The corresponding model of sequences.
+    sklearn.mixture.GaussianMixture : Four covariance structures, numeric columns without missing values.
+
+    References
+    ----------
+    .. [1] Dempster, A. P., Laird, N. M. and Rubin, D. B. (1977). Maximum likelihood from incomplete data via the EM
+       algorithm. Journal of the Royal Statistical Society, Series B, 39(1), 1-38.
+    .. [2] Celeux, G. and Govaert, G. (1995). Gaussian parsimonious clustering models. Pattern Recognition, 28(5),
+       781-793.
+    .. [3] Varadhan, R. and Roland, C. (2008). Simple and globally convergent methods for accelerating the convergence
+       of any EM algorithm. Scandinavian Journal of Statistics, 35(2), 335-353.
+    .. [4] Fraley, C. and Raftery, A. E. (2007). Bayesian regularization for normal mixture estimation and model-based
+       clustering. Journal of Classification, 24(2), 155-181.
+    .. [5] Mansjur, D. S. and Juang, B. H. Incremental learning of mixture models for simultaneous estimation of class
+       distribution and inter-class decision boundaries. Section 3, incremental growth (document 002).
 
     Examples
     --------
@@ -147,11 +199,11 @@ class GaussianMixture(DensityMixin, MixtureModel):
         Parameters
         ----------
         X : table of n rows
-            Array or DataFrame; NaN, None or null are missing, text columns are categories.
+            Array or DataFrame; NaN, None and null are missing values, text columns are categorical.
         y : ignored
         sample_weight : (n,) array, optional
-            Counts: weight two is the row twice. BIC takes their sum for the number of rows, so for "auto" scale them to
-            sum to it.
+            A weight of 2 is equivalent to repeating the row. BIC uses the sum of the weights as the number of rows, so
+            with "auto" the weights should sum to the number of rows.
 
         Returns
         -------
@@ -160,16 +212,16 @@ class GaussianMixture(DensityMixin, MixtureModel):
         return self._fit(X, sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more batch of rows, without the rows of earlier batches.
+        """Update the mixture with a batch of rows; the rows of earlier batches are not needed.
 
-        The first call fits as `fit` does (or was a call of `fit`): it settles columns, components and the prior. Each
-        later call runs EM on its batch with the expected statistics of all earlier rows as pseudo-rows, after
-        forgetting the share `forgetting` of them.
+        The first call fits the mixture like `fit` (a call of `fit` also counts as the first call). It determines the
+        columns, components and prior. Each later call runs EM on its batch, with the expected statistics of all earlier
+        rows, multiplied by 1 - `forgetting`, as pseudo-rows.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`.
+            See `fit`.
 
         Returns
         -------
@@ -178,11 +230,11 @@ class GaussianMixture(DensityMixin, MixtureModel):
         check_share("forgetting", self.forgetting)
         if not hasattr(self, "params_"):
             return self._fit(X, sample_weight)
-        self._check_kept()
+        self._check_statistics()
         table = read_features(self, X, reset=False)
         weight = read_weights(sample_weight, table.n_rows)
-        job = Job(self, taking_part(table, self.varying_, weight=weight), table.schema.sizes, 0)
-        self._absorb(job)
+        plan = FitPlan(self, select_columns(table, self.varying_, weight=weight), table.schema.sizes, 0)
+        self._update(plan)
         return self
 
     def _fit(self, X: Any, sample_weight: Any) -> Self:
@@ -192,43 +244,43 @@ class GaussianMixture(DensityMixin, MixtureModel):
         weight = read_weights(sample_weight, table.n_rows)
         varying, constants = varying_columns(table.X, weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        job = Job(self, taking_part(table, varying, weight=weight), table.schema.sizes, seed)
+        plan = FitPlan(self, select_columns(table, varying, weight=weight), table.schema.sizes, seed)
         if counts[-1] > table.n_rows:
             if self.n_components == "auto":
                 counts = [k for k in counts if k <= table.n_rows]
             else:
                 raise ValueError(f"n_components={counts[-1]} needs at least as many rows; X has {table.n_rows}")
         with progress_bar(self.progress, "mixture") as show:
-            found, starts, records, path = self._search(job, counts, names, table.schema, varying, show)
-        self._keep(found, starts, table.schema, job)
+            fitted, starts, records, path = self._search(plan, counts, names, table.schema, varying, show)
+        self._set_fitted(fitted, starts, table.schema, plan)
         self.varying_, self.constants_, self.search_, self.path_ = varying, constants, records, path
-        warn_unconverged(found.run, type(self).__name__, searched=self.n_components == "auto")
+        warn_unconverged(fitted.run, type(self).__name__, searched=self.n_components == "auto")
         return self
 
     def _search(
-        self, job: Job, counts: list[int], names: list[str], schema: Schema, varying: np.ndarray, show: Any
+        self, plan: FitPlan, counts: list[int], names: list[str], schema: Schema, varying: np.ndarray, show: Any
     ) -> tuple[Fitted, Starts | None, list[dict], list[Stage]]:
-        """The best fit, the starts of a single fit, the records of a search, and the stages of growth."""
+        """Return the best fit, the starts of a single fit, the records of a search, and the stages of growth."""
         if len(counts) * len(names) > 1:
             from mixent.mixtures.clustering_search import search  # loaded when used
 
-            return search(job, counts, names, show)
-        if job.search.grown:
-            from mixent.mixtures.clustering_search import keep_by
+            return search(plan, counts, names, show)
+        if plan.search.grown:
+            from mixent.mixtures.clustering_search import growth_rule
             from mixent.mixtures.growth import grow
 
-            path = list(grow(job, plain_candidate(job, 1, names[0]), counts[0], by=keep_by(job), show=show))
+            path = list(grow(plan, plain_candidate(plan, 1, names[0]), counts[0], by=growth_rule(plan), show=show))
             return path[-1].fitted, None, [], path
-        candidate = plain_candidate(job, counts[0], names[0])
-        partitions = starts_of(job, counts[0])
-        problem = job.problem(candidate, partitions[0])
+        candidate = plain_candidate(plan, counts[0], names[0])
+        partitions = starts_of(plan, counts[0])
+        problem = plan.problem(candidate, partitions[0])
         again = self.warm_start and hasattr(self, "params_")
         warm = _continued(self, problem, schema, varying, counts[0]) if again else None
-        found, starts = job.fit(candidate, show, starts=partitions, warm=warm)
-        return found, starts, [], []
+        fitted, starts = plan.fit(candidate, show, starts=partitions, warm=warm)
+        return fitted, starts, [], []
 
     def _check(self) -> tuple[list[int], list[str]]:
-        """The numbers of components and structures to try."""
+        """Check the parameters; return the numbers of components and the structures to try."""
         search = self._group("search")
         search.check(type(self).__name__, ("bic", "icl", "cv"), ("per_class", "nested", "dic_weight"))
         if self.n_components == "auto":
@@ -246,8 +298,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
         for name in ("accelerate", "warm_start"):
             check_flag(name, getattr(self, name))
         if search.grown and (self.warm_start or not isinstance(self.init, str)):
-            what = "warm_start=True" if self.warm_start else "init as responsibilities"
-            raise ValueError(f"{what} is only used with growth='restart'; got growth='incremental'")
+            option = "warm_start=True" if self.warm_start else "init as responsibilities"
+            raise ValueError(f"{option} is only used with growth='restart'; got growth='incremental'")
         check_count("n_init", self.n_init)
         check_count("max_iter", self.max_iter)
         check_positive("tol", self.tol, zero=True)
@@ -255,18 +307,18 @@ class GaussianMixture(DensityMixin, MixtureModel):
         if isinstance(self.init, str):
             check_choice("init", self.init, ("kmeans++", "random"))
         elif len(counts) > 1:
-            raise ValueError("init as responsibilities has a column per component: give n_components as a number")
+            raise ValueError("init as responsibilities has a column per component; set n_components to their number")
         return counts, names
 
-    def _keep(self, found: Fitted, starts: Starts | None, schema: Schema, job: Job) -> None:
-        self.problem_, self.params_, self.schema_ = found.problem, found.params, schema
-        self.kept_ = found.kept
-        self.run_ = replace(found.run, last=None)
+    def _set_fitted(self, fitted: Fitted, starts: Starts | None, schema: Schema, plan: FitPlan) -> None:
+        self.problem_, self.params_, self.schema_ = fitted.problem, fitted.params, schema
+        self.statistics_ = fitted.statistics
+        self.run_ = replace(fitted.run, last=None)
         self.starts_ = starts
-        self.n_components_ = found.params.n_components
-        gaussian = found.problem.family.gaussian
+        self.n_components_ = fitted.params.n_components
+        gaussian = fitted.problem.family.gaussian
         self.covariance_ = gaussian.groups[0].structure if gaussian is not None else None
-        self.lower_bound_ = found.run.objective / max(job.total_weight, 1e-300)
+        self.lower_bound_ = fitted.run.objective / max(plan.total_weight, 1e-300)
 
     @property
     def weights_(self) -> Array:
@@ -274,7 +326,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         return self.params_.weights.sum(axis=0)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable component of each row.
+        """Return the most probable component of each row.
 
         Parameters
         ----------
@@ -287,7 +339,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         return self.predict_proba(X).argmax(axis=1)
 
     def predict_proba(self, X: Any) -> Array:
-        """Component responsibilities.
+        """Return the responsibilities p(component | x) of each row.
 
         Parameters
         ----------
@@ -300,12 +352,12 @@ class GaussianMixture(DensityMixin, MixtureModel):
         return self._responsibilities(self._read(X))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Fit, then the most probable component of each row.
+        """Fit the mixture and return the most probable component of each row.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`.
+            See `fit`.
 
         Returns
         -------
@@ -314,7 +366,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         return self.fit(X, y, sample_weight).predict(X)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log density per row, in nats.
+        """Return the mean log density per row, in nats.
 
         Parameters
         ----------
@@ -328,36 +380,39 @@ class GaussianMixture(DensityMixin, MixtureModel):
         return float(self.score_samples(X).mean())
 
     def bic(self, X: Any) -> float:
-        """Bayesian information criterion of the model on X; lower is better."""
+        """Return the Bayesian information criterion of the model on X; lower is better."""
         log_density = self.score_samples(X)
         return float(-2 * log_density.sum() + self.n_parameters_ * np.log(len(log_density)))
 
     def aic(self, X: Any) -> float:
-        """Akaike information criterion of the model on X; lower is better."""
+        """Return the Akaike information criterion of the model on X; lower is better."""
         return float(-2 * self.score_samples(X).sum() + 2 * self.n_parameters_)
 
     def icl(self, X: Any) -> float:
-        """BIC plus twice the entropy of the responsibilities: prefers separated components; lower is better."""
+        """Return BIC plus twice the entropy of the responsibilities, which favors separated components.
+
+        Lower is better.
+        """
         table = self._read(X)
         return self.bic(table) + 2 * entropy_of(self.predict_proba(table)).sum()
 
 
-def plain_candidate(job: Job, n_components: int, name: str) -> Candidate:
-    """A mixture of all rows."""
-    return Candidate((n_components,), (name,), False, job.default_rows(), local=True)
+def plain_candidate(plan: FitPlan, n_components: int, name: str) -> Candidate:
+    """Return the candidate of a mixture without classes."""
+    return Candidate((n_components,), (name,), False, plan.default_rows(), local=True)
 
 
-def starts_of(job: Job, n_components: int) -> list[Partition]:
-    """Partitions for EM to start from, or the responsibilities given by the user."""
-    est = job.est
+def starts_of(plan: FitPlan, n_components: int) -> list[Partition]:
+    """Return the initial partitions, or the responsibilities passed as `init`."""
+    est = plan.est
     if not isinstance(est.init, str):
-        resp = read_responsibilities(est.init, job.table.n_rows, n_components)
-        return [Partition(np.arange(job.table.n_rows), resp)]
-    return [job.partition((n_components,), number) for number in range(est.n_init)]
+        resp = read_responsibilities(est.init, plan.table.n_rows, n_components)
+        return [Partition(np.arange(plan.table.n_rows), resp)]
+    return [plan.partition((n_components,), number) for number in range(est.n_init)]
 
 
 def read_responsibilities(init: Any, n_rows: int, n_components: int) -> Array:
-    """A starting matrix given by the user."""
+    """Check and normalize the responsibilities passed as `init`."""
     try:
         resp = np.asarray(init, dtype=float)
     except (TypeError, ValueError) as error:
@@ -376,7 +431,7 @@ def read_responsibilities(init: Any, n_rows: int, n_components: int) -> Array:
 def _continued(
     before: GaussianMixture, problem: MixtureProblem, schema: Schema, varying: np.ndarray, n_components: int
 ) -> MixtureParams | None:
-    """The parameters of an earlier fit as a start of this problem; None when they do not fit it."""
+    """Return the parameters of an earlier fit as a start of this problem; None if they are not compatible."""
     params, old, new = before.params_, before.problem_.family.gaussian, problem.family.gaussian
     same_columns = before.schema_.columns == schema.columns and np.array_equal(before.varying_, varying)
     if not same_columns or params.n_components != n_components:
@@ -385,6 +440,6 @@ def _continued(
         return params
     if old.groups != new.groups:
         return None
-    means = params.components.gaussian.means + (old.center - new.center)  # about the center of the new rows
+    means = params.components.gaussian.means + (old.center - new.center)  # relative to the center of the new rows
     gaussian = replace(params.components.gaussian, means=means)
     return replace(params, components=replace(params.components, gaussian=gaussian))

@@ -1,7 +1,8 @@
-"""Criteria of a fitted mixture as the density of its class, from the training rows.
+"""Selection criteria of the density of a class, computed from the training rows.
 
-All are -2 times the printed criteria (document 002, equations 3 and 4, as corrected), so that lower is better. With
-L_ij = sum of log p(x | class i) over the rows of class j, N_j their weight, M classes, K_i free parameters of class i:
+All are -2 times the criteria of the literature (document 002, equations 3 and 4, corrected), so that lower is better.
+With L_ij = sum of log p(x | class i) over the rows of class j, N_j their weight, M classes, K_i free parameters of
+class i:
 
     bic         L_ii - K_i/2 log N_i
     icl         bic - entropy of the responsibilities
@@ -9,10 +10,10 @@ L_ij = sum of log p(x | class i) over the rows of class j, N_j their weight, M c
     dic_robust  L_ii - beta/(M-1) sum_j L'_ij - K_i/2 log N_i,  L' with log p floored
     cbic        sum_n log p(class_n | x_n) - K/2 log N                                           (all classes together)
 
-DIC has no penalty of its own for classes of equal size, and a class that gives no density to the others' rows raises it
-without bound: it is here for comparison. "dic_robust" counts a row of another class as no less likely than the 1 %
-quantile of the class's own rows: what lies outside a class cannot lie further outside. (A quantile of the other
-classes' rows would run away with them: on iris it changes DIC by one part in a thousand.)
+For classes of equal size DIC has no penalty, and it is unbounded when the density of a class at the rows of other
+classes tends to zero; it is included for comparison. "dic_robust" bounds the log density of rows of other classes from
+below by the 1 % quantile of the rows of the class: rows outside a class all count alike. (A quantile of the rows of
+other classes is no effective bound: on iris it changes DIC by one part in a thousand.)
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 
-FLOOR = 0.01  # quantile of the class's own rows
+FLOOR = 0.01  # quantile of the rows of the class
 
 
 def class_criteria(
@@ -34,29 +35,29 @@ def class_criteria(
     beta: float,
     n_classes: int,
 ) -> dict[str, float]:
-    """Criteria of a density model of some classes: of one, or of all that share components.
+    """Return the criteria of a density model of one class, or of all classes that share components.
 
     Parameters
     ----------
     density : (n, m) array
-        log p(x | class) of the m classes the model is of, for all labelled rows.
-    classes : m of the class numbers
+        log p(x | class) of the m classes of the model, for all labelled rows.
+    classes : the m class numbers
     codes, weight : (n,) arrays
         Class and weight of each row.
     n_free : int
-        Free parameters of the model.
+        Number of free parameters of the model.
     entropy : float
-        Of the responsibilities of the model's own rows, summed.
+        Sum of the entropies of the responsibilities over the rows of these classes.
     beta : float
-        Weight of other classes' rows in DIC.
+        Weight of the rows of other classes in DIC.
     n_classes : int
-        Classes in all.
+        Total number of classes.
     """
     rows = np.bincount(codes, weight, n_classes).astype(float)
-    own = sum(float(density[codes == c, i] @ weight[codes == c]) for i, c in enumerate(classes))
-    if len(classes) > 1:  # one model of rows and labels, class priors among its parameters
-        own += sum(float(rows[c] * np.log(rows[c] / rows.sum())) for c in classes if rows[c] > 0)
-    bic = own - 0.5 * n_free * np.log(rows[list(classes)].sum())
+    log_lik = sum(float(density[codes == c, i] @ weight[codes == c]) for i, c in enumerate(classes))
+    if len(classes) > 1:  # a joint model of rows and labels, with class priors as parameters
+        log_lik += sum(float(rows[c] * np.log(rows[c] / rows.sum())) for c in classes if rows[c] > 0)
+    bic = log_lik - 0.5 * n_free * np.log(rows[list(classes)].sum())
     share = n_free / len(classes)
     parts = [
         _discriminative(density[:, i], c, codes, weight, rows, share, beta, robust)
@@ -77,32 +78,32 @@ def _discriminative(
     beta: float,
     robust: bool,
 ) -> float:
-    """DIC of one class, in the printed sign."""
-    mine = codes == c
+    """Return DIC of one class, with the sign of the literature (higher is better)."""
+    inside = codes == c
     others = [j for j in range(len(rows)) if j != c and rows[j] > 0]
     if rows[c] == 0:
-        return 0.0  # a class without rows counts nothing
+        return 0.0  # a class without rows does not contribute
     if not others:
-        return float(density[mine] @ weight[mine]) - 0.5 * n_free * float(np.log(rows[c]))
-    anti = density
+        return float(density[inside] @ weight[inside]) - 0.5 * n_free * float(np.log(rows[c]))
+    bounded = density
     if robust:
-        anti = np.maximum(density, _quantile(density[mine], weight[mine], FLOOR))
-    against = sum(float(anti[codes == j] @ weight[codes == j]) for j in others)
-    value = float(density[mine] @ weight[mine]) - beta * against / len(others)
+        bounded = np.maximum(density, _quantile(density[inside], weight[inside], FLOOR))
+    outside = sum(float(bounded[codes == j] @ weight[codes == j]) for j in others)
+    value = float(density[inside] @ weight[inside]) - beta * outside / len(others)
     if robust:
         return value - 0.5 * n_free * float(np.log(rows[c]))
     return value + 0.5 * n_free * float(np.mean([beta * np.log(rows[j]) - np.log(rows[c]) for j in others]))
 
 
 def _quantile(values: Array, weight: Array, share: float) -> float:
-    """The smallest value that at least this share of the weight does not exceed."""
+    """Return the smallest value with at least this share of the weight at or below it."""
     order = np.argsort(values, kind="stable")
     cumulative = np.cumsum(weight[order])
     return float(values[order[np.searchsorted(cumulative, share * cumulative[-1])]])
 
 
 def conditional_bic(density: Array, codes: np.ndarray, weight: Array, n_free: int) -> float:
-    """-2 sum log p(class | x) + K log N, from log p(x | class) (n, C) and the shares of the classes."""
+    """Return -2 sum log p(class | x) + K log N, from log p(x | class) (n, C) and the class frequencies."""
     rows = np.bincount(codes, weight, density.shape[1])
     joint = density + safe_log(rows / rows.sum())
     log_post = joint[np.arange(len(codes)), codes] - log_sum_exp(joint, axis=1)

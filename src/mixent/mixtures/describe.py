@@ -1,4 +1,4 @@
-"""Fitted mixtures in words, tables and figures."""
+"""Descriptions of fitted mixtures: text, tables and figures."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from mixent.mixtures.model import MixtureModel
     from mixent.mixtures.shared import SharedMixtureClassifier
 
-LISTED = 30  # components
-COLUMNS = 5  # of each kind
-CLASSES = 4  # of a component
-DRAWN = 4  # passes from which the objective is drawn
-ZERO = 1e-6  # standard deviations: a mean below this is 0
+LISTED = 30  # components in the table
+COLUMNS = 5  # columns of each type in the table
+CLASSES = 4  # classes of a component in the table
+DRAWN = 4  # smallest number of passes for which the objective is drawn
+ZERO = 1e-6  # standard deviations below which a mean is shown as 0
 TRAINED = {
-    "conditional": "the conditional likelihood of the classes",
-    "error": "a small number of errors",
+    "conditional": "conditional likelihood of the classes",
+    "error": "smoothed error rate",
 }
 
 
 def describe_mixture(model: GaussianMixture) -> Document:
-    """A mixture of all rows: its components, the search for them, how the fit ended."""
+    """Describe a mixture without classes: components, search, convergence."""
     weights = model.weights_
     facts = {
         "n_parameters": int(model.n_parameters_),
@@ -47,7 +47,7 @@ def describe_mixture(model: GaussianMixture) -> Document:
 
 
 def describe_classifier(model: MixtureClassifier) -> Document:
-    """A mixture for each class: its components, training, the search for them, how the fit ended."""
+    """Describe a classifier with a mixture for each class: components, training, search, convergence."""
     gaussian = model.problem_.family.gaussian
     structures = [None] * len(model.classes_) if gaussian is None else list(model.covariance_)
     counts = [int(k) for k in model.n_components_]
@@ -58,17 +58,18 @@ def describe_classifier(model: MixtureClassifier) -> Document:
     ]
     facts = {**_classifier_facts(model), "classes": classes, "covariance_shared_by_classes": tied}
     lead = (
-        f"A mixture for each of {count(len(counts), 'class')}, {count(sum(counts), 'component')} in all{_size(model)}."
+        f"A mixture for each of {count(len(counts), 'class')}, with {count(sum(counts), 'component')} in total"
+        f"{_size(model)}."
     )
     more: dict[str, list[Any]] = {"components": counts, **({} if gaussian is None else {"covariance": structures})}
-    shared = "What the covariance structure calls equal is equal among the components of all classes."
+    shared = '"Equal" in the covariance structure refers to the components of all classes.'
     owner = {"class": [str(model.classes_[c]) for c in model.component_class_]}
     table = classes_table(model.classes_, model.class_prior_, more)
     return _document(model, lead, _components(model, owner), facts, table, [shared] if tied else [])
 
 
 def describe_shared(model: SharedMixtureClassifier) -> Document:
-    """Components shared by all classes, and the classes of each; training, search, how the fit ended."""
+    """Describe a classifier with shared components: components, classes, training, search, convergence."""
     shares, weights = model.class_given_component_, model.weights_.sum(axis=0)
     names = [str(c) for c in model.classes_]
     structure = None if model.problem_.family.gaussian is None else model.covariance_
@@ -97,7 +98,7 @@ def _document(
     classes: Table | None = None,
     notes: list[str] | None = None,
 ) -> Document:
-    """Classes, components, training, search and the objective."""
+    """Return the document with classes, components, training, search and objective."""
     training = [*(notes or []), *_training(facts)]
     sections = [
         Section("Components", components),
@@ -124,21 +125,21 @@ def _classifier_facts(model: BayesMixture) -> dict[str, Any]:
 
 
 def _training(facts: Mapping[str, Any]) -> list[str]:
-    """What the parameters were trained for and how probabilities were tempered, where that is not the usual."""
-    found = []
+    """Describe the objective of the training and the temperature, if they are not the default."""
+    texts = []
     training, temperature = facts.get("training", "likelihood"), facts.get("temperature", 1.0)
     if training in TRAINED:
         blend = f" (blend {facts['blend']:g})" if facts.get("blend", 1.0) != 1.0 else ""
-        found.append(
-            f"Trained for {TRAINED[training]}{blend}: the components describe what separates the classes, not the "
-            "distribution of the rows."
+        texts.append(
+            f"Trained discriminatively, by {TRAINED[training]}{blend}: the components describe the differences between "
+            "the classes, not the distribution of the rows."
         )
     if temperature != 1.0:
-        found.append(
-            f"The log-probabilities are multiplied by {temperature:.3g} (softened), because the model was "
+        texts.append(
+            f"The log densities of the classes are multiplied by {temperature:.3g}, because the model was "
             "overconfident on held-out rows."
         )
-    return found
+    return texts
 
 
 def _structure(name: str | None) -> str:
@@ -150,7 +151,7 @@ def _size(model: MixtureModel) -> str:
 
 
 def _shares(classes: Mapping[str, float]) -> str:
-    """The most probable classes of a component; those below half a percent are left out."""
+    """Return the most probable classes of a component as text, without those below 0.5 %."""
     top = sorted(((p, name) for name, p in classes.items() if p >= 0.005), key=lambda pair: -pair[0])
     return ", ".join([f"{name} {percent(p)}" for p, name in top[:CLASSES]] + ["..."] * (len(top) > CLASSES))
 
@@ -159,7 +160,7 @@ def _shares(classes: Mapping[str, float]) -> str:
 
 
 def _components(model: MixtureModel, owner: Mapping[str, list[str]]) -> list[Content]:
-    """Weights of the components, means and deviations of numeric columns, likely values of categorical ones."""
+    """Return the table of components: weights, means and standard deviations, most probable categories."""
     weights = model.params_.weights.sum(axis=0)
     numbers, likely = _means(model), _likely_values(model)
     header = ["component", *owner, "weight", *numbers, *likely]
@@ -186,25 +187,25 @@ def _caption(model: MixtureModel, n_components: int) -> str:
 
 
 def _means(model: MixtureModel) -> dict[str, list[Number]]:
-    """For the first numeric columns, mean ± standard deviation in every component."""
-    places = model.schema_.continuous[:COLUMNS]
+    """Return mean ± standard deviation in each component, for the first numeric columns."""
+    positions = model.schema_.continuous[:COLUMNS]
     means, deviations = model.means_, np.sqrt(np.diagonal(model.covariances_, axis1=1, axis2=2))
-    found = {}
-    for j, place in enumerate(places):
+    columns = {}
+    for j, position in enumerate(positions):
         pairs = zip(means[:, j], deviations[:, j])
         cells = [(0.0 if abs(mean) < ZERO * sd else mean, sd) for mean, sd in pairs]
-        found[str(model.schema_.names[place])] = [Number(f"{readable(m)} ± {readable(sd, 3)}") for m, sd in cells]
-    return found
+        columns[str(model.schema_.names[position])] = [Number(f"{readable(m)} ± {readable(sd, 3)}") for m, sd in cells]
+    return columns
 
 
 def _likely_values(model: MixtureModel) -> dict[str, list[str]]:
-    """For the first categorical columns, the most probable value in every component and its probability."""
-    schema, tables, found = model.schema_, model.category_probabilities_, {}
-    for place in schema.categorical[:COLUMNS]:
-        column = schema.columns[place]
+    """Return the most probable value in each component and its probability, for the first categorical columns."""
+    schema, tables, columns = model.schema_, model.category_probabilities_, {}
+    for position in schema.categorical[:COLUMNS]:
+        column = schema.columns[position]
         probs = tables[column.name]
-        found[str(column.name)] = [f"{column.categories[p.argmax()]} ({percent(float(p.max()))})" for p in probs]
-    return found
+        columns[str(column.name)] = [f"{column.categories[p.argmax()]} ({percent(float(p.max()))})" for p in probs]
+    return columns
 
 
 def _classes_figure(model: SharedMixtureClassifier) -> Figure:
@@ -213,12 +214,12 @@ def _classes_figure(model: SharedMixtureClassifier) -> Figure:
         f"{k}: {class_name(model.classes_[c])} ({percent(float(shares[c, k]))})"
         for k, c in enumerate(shares.argmax(axis=0))
     )
-    caption = "p(class | component): the classes share the components in different proportions. Columns sum to 100 %."
+    caption = "p(class | component) of the shared components. Columns sum to 100 %."
     return Figure(display.picture, f"Most probable class of each component: {most}.", caption)
 
 
 def _objective(model: MixtureModel) -> list[Section]:
-    """The objective, pass by pass, where there are several."""
+    """Return the figure of the objective against passes, if there are several."""
     run = model.run_
     if run.n_passes < DRAWN:
         return []

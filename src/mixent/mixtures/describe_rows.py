@@ -1,4 +1,4 @@
-"""A mixture on rows: how many belong to each component, and maps over the two columns that separate best."""
+"""Descriptions of rows under a mixture: rows of each component, and maps over two columns."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from mixent.mixtures.bayes import BayesMixture
     from mixent.mixtures.clustering import GaussianMixture
 
-SURE = 0.9
-TRIED = 6  # columns whose pairs are tried
+SURE = 0.9  # posterior above which a row is assigned to a component with confidence
+TRIED = 6  # columns whose pairs are compared
 SAMPLE = 1000  # rows on which pairs are compared
 
 
 def mixture_on_rows(model: GaussianMixture, X: Any, y: Any) -> list[Content]:
-    """The rows of each component, and the density over the two columns that separate components best."""
+    """Return the rows of each component, and a map of the density over the two columns that separate them best."""
     table = model._read(X)
     proba = model._responsibilities(table)
     nearest = proba.argmax(axis=1)
@@ -55,12 +55,12 @@ def _density_map(model: GaussianMixture, X: Any, table: Rows, nearest: np.ndarra
 
 
 def classifier_on_rows(model: BayesMixture, X: Any, y: Any) -> list[Content]:
-    """Decision regions over the two columns that separate the classes best, all others integrated out exactly."""
+    """Return decision regions over the two columns that separate classes best, with all others integrated out."""
     table = model._read(X)
     n_columns = len(table.schema.columns)
     labels = model.predict(table) if y is None else as_labels(y)
     known = np.flatnonzero(labelled_rows(labels))
-    if n_columns < 3 or not len(known):  # a page draws the regions of a table of two columns for every classifier
+    if n_columns < 3 or not len(known):  # with two columns, the page of every classifier shows the regions
         return []
     sample = known[np.linspace(0, len(known) - 1, min(SAMPLE, len(known))).astype(int)]
     part, codes = table.take(sample), encode(labels[sample], model.classes_)
@@ -76,21 +76,21 @@ def classifier_on_rows(model: BayesMixture, X: Any, y: Any) -> list[Content]:
     others = "the other column is" if n_columns == 3 else f"the other {n_columns - 2} columns are"
     caption = (
         f"Decision regions over {first} and {second}; {others} integrated out exactly. Of "
-        f"{count(len(columns) * (len(columns) - 1) // 2, 'pair')} of columns, these two alone make the fewest errors."
+        f"{count(len(columns) * (len(columns) - 1) // 2, 'pair')} of columns, this pair gives the fewest errors."
     )
     return [Figure(draw, f"Decision regions over {first} and {second}, with the rows.", caption)]
 
 
 def _separating(table: Rows, groups: np.ndarray) -> list[int]:
-    """Positions of the numeric columns that vary, by falling share of the variance between groups of rows."""
-    shares = {j: _between(table.X[:, place], groups) for place, j in enumerate(table.schema.continuous)}
+    """Return the positions of the varying numeric columns, by decreasing share of the variance between groups."""
+    shares = {j: _between(table.X[:, position], groups) for position, j in enumerate(table.schema.continuous)}
     return sorted((j for j, share in shares.items() if share is not None), key=lambda j: -float(shares[j] or 0.0))
 
 
 def _between(values: Array, groups: np.ndarray) -> float | None:
-    """Share of the variance of a column that lies between groups; None where it does not vary."""
-    seen = np.isfinite(values)
-    values, groups = values[seen], groups[seen]
+    """Return the share of the variance of a column between groups; None if it is constant."""
+    observed = np.isfinite(values)
+    values, groups = values[observed], groups[observed]
     total = float(np.sum((values - values.mean()) ** 2)) if len(values) else 0.0
     if total == 0.0:
         return None
@@ -100,9 +100,9 @@ def _between(values: Array, groups: np.ndarray) -> float | None:
 
 
 def _errors(model: BayesMixture, table: Rows, codes: np.ndarray, pair: tuple[int, int]) -> int:
-    """Errors of the model that has only these two columns."""
-    places = [table.schema.continuous.index(j) for j in pair]
+    """Return the number of errors of the marginal model of these two columns."""
+    positions = [table.schema.continuous.index(j) for j in pair]
     schema = Schema(tuple(table.schema.columns[j] for j in pair), table.schema.named)
-    part = replace(table, X=table.X[:, places], codes=None, schema=schema, as_category=frozenset(), source=None)
-    guess = model.marginal(pair).predict(part)
-    return int(np.sum(encode(guess, model.classes_) != codes))
+    part = replace(table, X=table.X[:, positions], codes=None, schema=schema, as_category=frozenset(), source=None)
+    predicted = model.marginal(pair).predict(part)
+    return int(np.sum(encode(predicted, model.classes_) != codes))

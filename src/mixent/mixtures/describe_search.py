@@ -1,4 +1,4 @@
-"""The search for components and their growth, as facts, a sentence, a table and figures."""
+"""Descriptions of the search for components and of their growth: facts, text, table and figures."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from mixent.base.text import class_name, count, plain, readable
 from mixent.mixtures.displays import GrowthDisplay, SelectionDisplay
 from mixent.mixtures.options import by_likelihood
 
-LISTED = 8  # entries of a search
-NAMED = 12  # classes
-SAME = ("log_loss", "error", "temperature")  # equal in these, two entries predict the same
+LISTED = 8  # entries of a search in the table
+NAMED = 12  # classes in the text
+SAME = ("log_loss", "error", "temperature")  # entries that agree in these are the same model
 LEFT_OUT = ("chosen", "evaluations", "log_loss_raw")
 IF_DIFFERENT = ("across_classes", "prior_rows", "prior_local", "noise", "temperature", "folds", "converged")
 NAMES = {"dic_robust": "robust DIC", "cbic": "conditional BIC", "cv": "-2 times the held-out log density"}
@@ -23,7 +23,7 @@ Entry = Mapping[str, Any]
 
 
 def search_facts(model: Any) -> dict[str, Any]:
-    """Criterion, size and choice of a search; every stage of growth."""
+    """Return the criterion, number of models and chosen models of a search, and the stages of growth."""
     facts: dict[str, Any] = {}
     if model.search_:
         chosen = [{key: _plain(value) for key, value in entry.items()} for entry in _chosen(model.search_)]
@@ -38,7 +38,7 @@ def search_facts(model: Any) -> dict[str, Any]:
 
 
 def search_sections(model: Any) -> list[Section]:
-    """How the number of components was chosen, and how components were added."""
+    """Describe the search for the number of components, and their growth."""
     sections = []
     if model.search_:
         content: list[Content] = [Paragraph(search_text(model)), search_table(model)]
@@ -51,7 +51,7 @@ def search_sections(model: Any) -> list[Section]:
 
 
 def search_text(model: Any) -> str:
-    """What the search chose by, from how many models."""
+    """Describe the criterion of the search and the chosen model."""
     search, settings = model.search_, model._group("search")
     best, tried = _chosen(search), count(len(search), "model")
     first = best[0]
@@ -59,27 +59,27 @@ def search_text(model: Any) -> str:
         text = f"Chosen from {tried} by cross-validation within the training rows"
         if settings.nested is not None:
             by = f"{criterion_name(settings.criterion)} in {count(first['folds'], 'fold')}"
-            text = f"Chosen from {tried} that {by} selected, by held-out error"
+            text = f"Chosen by held-out error from {tried} selected by {by}"
         text += f": log-loss {first['log_loss']:.3f} nats, error {100 * first['error']:.1f} %."
     elif "class" in first:
-        taken = ", ".join(f"{class_name(e['class'])} {e['n_components']} {e['covariance']}" for e in best[:NAMED])
+        models = ", ".join(f"{class_name(e['class'])} {e['n_components']} {e['covariance']}" for e in best[:NAMED])
         by = criterion_name(settings.criterion)
-        text = f"Chosen for each class, from {tried} in all, by {by} (lower is better): {taken}."
+        text = f"Chosen for each class, from {tried} in total, by {by} (lower is better): {models}."
     else:
         value = f"{first[settings.criterion]:.6g}"
         text = f"Chosen from {tried} by {criterion_name(settings.criterion)} ({value}; lower is better)."
-    return text if _scored_as_trained(model) else f"{text} These values are from before the discriminative training."
+    return text if _scored_as_trained(model) else f"{text} These are the values before the discriminative training."
 
 
 def _scored_as_trained(model: Any) -> bool:
-    """Cross-validation trains shared components in every fold; all else chooses among likelihood solutions."""
+    """Whether the models of the search were trained like the final one: only shared components, with criterion "cv"."""
     if by_likelihood(getattr(model, "training", "likelihood")):
         return True
     return model._group("search").criterion == "cv" and isinstance(model.covariance_, str)
 
 
 def criterion_name(criterion: str) -> str:
-    """How a criterion is called in a sentence."""
+    """Return the name of a criterion in a sentence."""
     return NAMES.get(criterion, criterion.upper())
 
 
@@ -91,7 +91,7 @@ def _chosen(search: Sequence[Entry]) -> list[Entry]:
 
 
 def search_table(model: Any) -> Table:
-    """The chosen entries of a search and the best others; of those that predict the same, the first."""
+    """Return the table of the chosen and the best other models of a search, without duplicates."""
     settings, held = model._group("search"), "log_loss" in model.search_[0]
     entries = _different(model.search_, settings.criterion, held)
     shown, first = entries[:LISTED], model.search_[0]
@@ -103,26 +103,26 @@ def search_table(model: Any) -> Table:
     else:
         order = f"{criterion_name(settings.criterion)}, lower is better"
     caption = f"Models tried ({len(shown)} of {len(entries)}, the chosen first, then by {order})"
-    left = len(model.search_) - len(entries)
-    caption += f". Left out: {left} that predict the same as another" if left else ""
-    alike = [f"{key.replace('_', ' ')} {_text(shown[0][key])}" for key in same if shown[0][key]]
-    caption += f". The same in all: {', '.join(alike)}" if alike else ""
+    n_duplicates = len(model.search_) - len(entries)
+    caption += f". Not shown: {n_duplicates} with the same predictions as another" if n_duplicates else ""
+    common = [f"{key.replace('_', ' ')} {_text(shown[0][key])}" for key in same if shown[0][key]]
+    caption += f". The same in all: {', '.join(common)}" if common else ""
     if any(entry.get("across_classes") for entry in shown):
-        caption += ". Across classes: what the structure calls equal is equal among all classes"
+        caption += '. Across classes: "equal" in the structure refers to all classes'
     return Table(caption, ["", *(key.replace("_", " ") for key in keys)], rows)
 
 
 def _different(search: Sequence[Entry], criterion: str, held: bool) -> list[Entry]:
-    """Chosen entries first, then the best; one of those that predict the same."""
+    """Return the chosen entries, then the best others, without duplicates."""
     ranked = search if held or criterion not in search[0] else sorted(search, key=lambda entry: entry[criterion])
-    found: dict[Any, Entry] = {}
-    for entry in sorted(ranked, key=lambda entry: not entry.get("chosen", False)):  # stable: the rest stays best first
-        found.setdefault(tuple(_key(entry.get(key)) for key in SAME) if held else id(entry), entry)
-    return list(found.values())
+    entries: dict[Any, Entry] = {}
+    for entry in sorted(ranked, key=lambda entry: not entry.get("chosen", False)):  # stable: others remain ranked
+        entries.setdefault(tuple(_key(entry.get(key)) for key in SAME) if held else id(entry), entry)
+    return list(entries.values())
 
 
 def _key(value: Any) -> str:
-    """What two values are compared by."""
+    """Return a text by which two values are compared."""
     return f"{value:.9g}" if isinstance(value, float | np.floating) else str(value)
 
 
@@ -142,7 +142,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return [plain(one) for one in value] if isinstance(value, list | tuple) else plain(value)
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else plain(value)
 
 
 # --- figures and growth -----------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def _selection_figure(model: Any) -> Figure:
 
 
 def _paths(model: Any) -> dict[Any, list]:
-    """The stages of each class, or of all rows."""
+    """Return the stages of each class, or of all rows."""
     if isinstance(model.path_[0], list):
         return dict(zip(map(plain, model.classes_), model.path_))
     return {None: model.path_}
@@ -176,11 +176,11 @@ def _stage(stage: Any) -> dict[str, Any]:
 
 
 def _growth_text(model: Any) -> str:
-    kept = np.atleast_1d(model.n_components_)
+    chosen = np.atleast_1d(model.n_components_)
     texts = [
         f"{'' if label is None else f'{class_name(label)} '}up to {count(stages[-1].n_components, 'component')}, "
-        f"{int(k)} kept"
-        for (label, stages), k in zip(_paths(model).items(), kept)
+        f"{int(k)} chosen"
+        for (label, stages), k in zip(_paths(model).items(), chosen)
     ]
     more = f"; and {len(texts) - NAMED} more classes" if len(texts) > NAMED else ""
     return f"Components were added one at a time: {'; '.join(texts[:NAMED])}{more}."
@@ -188,6 +188,6 @@ def _growth_text(model: Any) -> str:
 
 def _growth_figure(model: Any) -> Figure:
     display = GrowthDisplay.from_estimator(model, "bic")
-    caption = "Log-likelihood per row of the training rows after each component was added."
+    caption = "Log-likelihood per training row against the number of components."
     alt = "Log-likelihood per row against the number of components."
     return Figure(lambda: display.picture(quantity="log_likelihood"), alt, caption)

@@ -1,9 +1,9 @@
-"""Training for the posterior: conditional likelihood (Theorem 4.2 of document 000) and smoothed classification error.
+"""Discriminative training: conditional likelihood (Theorem 4.2 of document 000) and smoothed classification error.
 
-With a_n = log sum_ck l_nc W_ck f_k(x_n), the density of a row with its label ("clamped"), and
-b_n = log sum_ck W_ck f_k(x_n), without it ("free"), log p(label | x_n) = a_n - b_n. Maximized is
+With a_n = log sum_ck l_nc W_ck f_k(x_n), the log density of a row with its label ("clamped"), and
+b_n = log sum_ck W_ck f_k(x_n), that without it ("free"), log p(label | x_n) = a_n - b_n. The objective is
 
-    sum_n w_n [a_n - blend b_n] + log prior        conditional likelihood (blend = 1), blended with the joint one
+    sum_n w_n [a_n - blend b_n] + log prior        conditional likelihood (blend = 1), or between it and the joint one
     - sum_n w_n s(a_n - b_n) + log prior           smoothed error
 
 The gradient is sum_n [u_n h_k(x_n, y_n) - v_n h_k(x_n)] d log f_k: clamped minus free responsibilities, so the
@@ -12,8 +12,8 @@ on
 
     (clamped - free) + D_k E_current[statistics],
 
-whose surrogate has the objective's gradient at the current point for any D_k and moves less the larger D_k is; the
-driver shortens the step until the objective does not fall.
+whose surrogate has the same gradient as the objective at the current parameters for any D_k. Larger D_k give smaller
+steps; the driver reduces the step size until the objective does not decrease.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from mixent.core.arrays import Array, safe_log, softmax_columns
 from mixent.core.blocks import Block
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, MixtureStats, Ready
 
-LOST = 1e-250  # a clamped density this far below the free one is computed again in the log domain
+UNDERFLOW = 1e-250  # ratio of clamped to free density below which both are computed in the log domain
 
 
 class Criterion(Protocol):
-    """The value of a row with clamped and free log densities a, b (n,), and its derivatives."""
+    """A function of the clamped and free log densities a, b (n,) of rows, and its derivatives."""
 
     def __call__(self, a: Array, b: Array) -> tuple[Array, Array | float, Array | float]:
-        """(value, d value / d a, - d value / d b)."""
+        """Return (value, d value / d a, - d value / d b)."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class ConditionalLikelihood:
 class SmoothedError:
     """Minus a smoothed count of errors:  - 1 / (1 + (p / (1 - p))^g)  with p = p(label | x).
 
-    At g = 1 this is -(1 - p), the error of a decision drawn from the posterior; as g grows, that of the most probable
-    of two classes.
+    For g = 1 this is -(1 - p), minus the error rate of a label drawn from the posterior; for two classes and large g it
+    tends to minus the error of the most probable class.
     """
 
     sharpness: float = 1.0
@@ -67,7 +67,7 @@ class SmoothedError:
 
 @dataclass(frozen=True)
 class SignedStats(MixtureStats):
-    """`counts` and `free` are the clamped and the free expected rows; `components` their difference."""
+    """`counts` and `free` are the clamped and the free expected counts; `components` has differences of moments."""
 
     free: Array  # (C, K)
 
@@ -78,12 +78,12 @@ class SignedStats(MixtureStats):
 
 @dataclass(frozen=True)
 class DiscriminativeProblem(MixtureProblem):
-    """The mixture trained for its posterior."""
+    """Discriminative training of a mixture."""
 
     criterion: Criterion = ConditionalLikelihood()
 
     first_step = 1.0
-    safe_step = 2.0**-20  # exact to first order only: short enough steps ascend; a shorter one could hide a wrong one
+    safe_step = 2.0**-20  # the update increases the objective for small steps; even smaller ones could hide an error
 
     def stats(self, ready: Ready, block: Block) -> SignedStats:
         work = self.family.open(ready.family, block)
@@ -98,22 +98,22 @@ class DiscriminativeProblem(MixtureProblem):
         mass = free.sum(axis=0)
         clamped = _clamped_mass(free, allowed)
         weight = block.row_weights
-        lost = clamped <= LOST * mass
-        if lost.any():  # left to the log domain; here any number will do
-            weight = np.where(lost, 0.0, weight)
-            clamped, mass = np.where(lost, 1.0, clamped), np.where(lost, 1.0, mass)
-        value, up, down = self.criterion(safe_log(clamped) + top, safe_log(mass) + top)
-        up, down = weight * up / clamped, weight * down / mass
-        counts, free_counts = _counts(share, free, up, down, block)
-        free *= allowed * up - down
+        underflow = clamped <= UNDERFLOW * mass
+        if underflow.any():  # these rows are computed in the log domain; here they have weight zero
+            weight = np.where(underflow, 0.0, weight)
+            clamped, mass = np.where(underflow, 1.0, clamped), np.where(underflow, 1.0, mass)
+        value, d_clamped, d_free = self.criterion(safe_log(clamped) + top, safe_log(mass) + top)
+        d_clamped, d_free = weight * d_clamped / clamped, weight * d_free / mass
+        counts, free_counts = _counts(share, free, d_clamped, d_free, block)
+        free *= allowed * d_clamped - d_free
         total = SignedStats(counts, work.moments(free), float(value @ weight), free_counts)
-        if lost.any():
-            rows = np.flatnonzero(lost)
+        if underflow.any():
+            rows = np.flatnonzero(underflow)
             total = total + self._log_domain(ready, block.take(rows, complete=block.complete, known=block.known))
         return total
 
     def _log_domain(self, ready: Ready, block: Block) -> SignedStats:
-        """The same statistics where a row's own class has hardly any density: slower, and exact."""
+        """Return the same statistics without underflow, for rows of very low density under their own class."""
         work = self.family.open(ready.family, block)
         free = np.array(work.log_prob())
         free += ready.log_weights[:, None]
@@ -121,11 +121,11 @@ class DiscriminativeProblem(MixtureProblem):
         clamped = free + safe_log(_allowed(share, block))
         a, b = softmax_columns(clamped), softmax_columns(free)
         weight = block.row_weights
-        possible = np.isfinite(a) & np.isfinite(b)  # a row beyond every density counts nothing
-        value, up, down = self.criterion(np.where(possible, a, 0.0), np.where(possible, b, 0.0))
+        possible = np.isfinite(a) & np.isfinite(b)  # rows of density zero do not contribute
+        value, d_clamped, d_free = self.criterion(np.where(possible, a, 0.0), np.where(possible, b, 0.0))
         weight = np.where(possible, weight, 0.0)
-        clamped *= weight * up
-        free *= weight * down
+        clamped *= weight * d_clamped
+        free *= weight * d_free
         label = np.ones((block.n_rows, len(share))) if block.label is None else block.label
         if block.known is not None:
             label = np.equal(block.known, np.arange(len(share))) * np.ones((block.n_rows, 1))
@@ -138,21 +138,21 @@ class DiscriminativeProblem(MixtureProblem):
     ) -> MixtureParams:
         weights = self._next_weights(params, total, min(step, 1.0))
         components, live = params.components, params.live
-        own = total.free.sum(axis=0) / step
-        held = self.family.with_own_rows(components, total.components, own)
+        damping = total.free.sum(axis=0) / step  # D_k
+        stats = self.family.with_expected_rows(components, total.components, damping)
         for _ in range(60):
-            bad = live & ~self.family.feasible(components, held, live)
+            bad = live & ~self.family.feasible(components, stats, live)
             if not bad.any():
                 break
-            own = np.where(bad, 4 * own + 1e-3, own)
-            held = self.family.with_own_rows(components, total.components, own)
-        return replace(params, weights=weights, components=self.family.update(components, held, live))
+            damping = np.where(bad, 4 * damping + 1e-3, damping)
+            stats = self.family.with_expected_rows(components, total.components, damping)
+        return replace(params, weights=weights, components=self.family.update(components, stats, live))
 
     def _next_weights(self, params: MixtureParams, total: SignedStats, step: float) -> Array:
-        """Maximize  sum (clamped + rows) log W - sum (free / W_current) W  over the simplex, then go `step` of the way.
+        """Maximize  sum (clamped + rows) log W - sum (free / W_current) W  over the simplex, then take a partial step.
 
-        For the conditional likelihood that lies below the objective and touches it, as far as the weights go:
-        -log z >= -log z0 - (z - z0) / z0. With class priors held, each class has a simplex of its own.
+        As a function of the weights this is a lower bound of the conditional likelihood that touches it:
+        -log z >= -log z0 - (z - z0) / z0. With fixed class priors, each class has its own simplex.
         """
         rows = total.counts if self.weight_rows is None else total.counts + self.weight_rows
         old = params.weights
@@ -168,11 +168,11 @@ class DiscriminativeProblem(MixtureProblem):
 
 
 def on_simplex(rows: Array, slope: Array, size: float) -> Array:
-    """The maximum of  sum_i rows_i log w_i - slope_i w_i  over w >= 0 with sum w = size.
+    """Return the maximum of  sum_i rows_i log w_i - slope_i w_i  over w >= 0 with sum w = size.
 
-    w_i = rows_i / (slope_i + m): Newton's method in m from below, where the sum is too large, never overshoots.
+    w_i = rows_i / (slope_i + m). Newton's method for m, started below the solution, never exceeds it.
     """
-    # counted from the least slope, where a weight with hardly any rows may yet go: m + slope keeps its digits there
+    # relative to the smallest slope, so that m + slope is accurate for a weight with few rows
     slope, rows = slope - slope.min(), np.maximum(rows, 1e-300)
     low = float((rows / size - slope).max())
     for _ in range(100):
@@ -186,13 +186,13 @@ def on_simplex(rows: Array, slope: Array, size: float) -> Array:
 
 
 def _shares(weights: Array) -> Array:
-    """(C, K): p(class | component)."""
+    """Return p(class | component), (C, K)."""
     mass = weights.sum(axis=0)
     return np.divide(weights, mass, out=np.zeros_like(weights), where=mass > 0)
 
 
 def _allowed(share: Array, block: Block) -> Array:
-    """p(label | component): (K, 1) for rows of one class or none, (K, n) otherwise."""
+    """Return p(label | component): (K, 1) if all rows have the same class or none a label, (K, n) otherwise."""
     if block.known is not None:
         return share[block.known][:, None]
     return share.sum(axis=0)[:, None] if block.label is None else share.T @ block.label.T
@@ -202,14 +202,14 @@ def _clamped_mass(free: Array, allowed: Array) -> Array:
     return allowed[:, 0] @ free if allowed.shape[1] == 1 else np.einsum("kn,kn->n", free, allowed)
 
 
-def _counts(share: Array, free: Array, up: Array, down: Array, block: Block) -> tuple[Array, Array]:
-    """Expected rows (C, K), clamped and free."""
-    free_counts = share * (free @ down)
+def _counts(share: Array, free: Array, d_clamped: Array, d_free: Array, block: Block) -> tuple[Array, Array]:
+    """Return the clamped and free expected counts, (C, K)."""
+    free_counts = share * (free @ d_free)
     if block.known is not None:
         counts = np.zeros_like(share)
-        counts[block.known] = share[block.known] * (free @ up)
+        counts[block.known] = share[block.known] * (free @ d_clamped)
     elif block.label is None:
-        counts = share * (free @ up)
+        counts = share * (free @ d_clamped)
     else:
-        counts = share * (free @ (block.label * up[:, None])).T
+        counts = share * (free @ (block.label * d_clamped[:, None])).T
     return counts, free_counts

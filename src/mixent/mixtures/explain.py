@@ -1,4 +1,4 @@
-"""Parts of the log-odds of a mixture classifier, one for each component; and typical rows of components."""
+"""Contributions of the components to the log-odds of a mixture classifier; typical rows of components."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from mixent.core.arrays import Array, safe_log, softmax_columns
 
 
 def share_log_ratio(ours: Array, theirs: Array) -> Array:
-    """Split log(A / B), A = sum_k a_k, B = sum_k b_k, into a part for each k: (a_k - b_k) / M(A, B).
+    """Divide log(A / B), A = sum_k a_k, B = sum_k b_k, into contributions of each k: (a_k - b_k) / M(A, B).
 
-    M(A, B) = (A - B) / (log A - log B) is the logarithmic mean, so the parts add up exactly; a component has a positive
-    part when it gives more to A than to B.
+    M(A, B) = (A - B) / (log A - log B) is the logarithmic mean, so the contributions add up exactly; that of k is
+    positive if a_k > b_k.
 
     Parameters
     ----------
@@ -23,21 +23,21 @@ def share_log_ratio(ours: Array, theirs: Array) -> Array:
     (n, K) array.
     """
     ours, theirs = np.array(ours), np.array(theirs)
-    log_a, log_b = softmax_columns(ours), softmax_columns(theirs)  # and of each the shares: far out they keep digits
+    log_a, log_b = softmax_columns(ours), softmax_columns(theirs)  # ours, theirs become shares, accurate far out
     top = np.maximum(log_a, log_b)
-    lost = np.isneginf(top)  # neither has any density: no parts
-    top, log_a, log_b = (np.where(lost, 0.0, values) for values in (top, log_a, log_b))
-    apart = np.abs(log_a - log_b)
-    mean = np.divide(-np.expm1(-apart), apart, out=np.ones_like(apart), where=apart > 0)  # M(A, B) / max(A, B)
-    more = ours * np.exp(log_a - top) - theirs * np.exp(log_b - top)
-    with np.errstate(divide="ignore"):  # a rival without any density: infinite odds
-        return np.divide(more, mean, out=np.zeros_like(more), where=more != 0).T
+    underflow = np.isneginf(top)  # both densities are zero: no contributions
+    top, log_a, log_b = (np.where(underflow, 0.0, values) for values in (top, log_a, log_b))
+    distance = np.abs(log_a - log_b)
+    mean = np.divide(-np.expm1(-distance), distance, out=np.ones_like(distance), where=distance > 0)  # M / max(A, B)
+    difference = ours * np.exp(log_a - top) - theirs * np.exp(log_b - top)
+    with np.errstate(divide="ignore"):  # a rival of density zero: infinite odds
+        return np.divide(difference, mean, out=np.zeros_like(difference), where=difference != 0).T
 
 
 def explain_rows(
     log_components: Array, weights: Array, prior: Array, temperature: float, label: np.ndarray, rival: np.ndarray
 ) -> tuple[Array, Array]:
-    """(prior part (n,), component parts (n, K)) of log p(label | x) / p(rival | x).
+    """Return the contributions of the class priors, (n,), and components, (n, K), to log p(label | x) / p(rival | x).
 
     Parameters
     ----------
@@ -47,11 +47,11 @@ def explain_rows(
         Joint weights.
     prior : (C,) array
     temperature : float
-        Of the class densities.
+        Temperature of the class densities.
     label, rival : (n,) arrays of int
     """
     within = safe_log(weights / weights.sum(axis=1, keepdims=True)).T  # (K, C)
-    # overflow: predictions fall back on the priors, and so do the parts
+    # in case of overflow, predictions and contributions are those of the priors
     log_components = np.where(np.isnan(log_components).any(axis=0), -np.inf, log_components)
     parts = share_log_ratio(log_components + within[:, label], log_components + within[:, rival])
     log_prior = np.log(prior)
@@ -59,7 +59,7 @@ def explain_rows(
 
 
 def typical(resp: Array, log_components: Array, n_rows: int) -> list[np.ndarray]:
-    """For each component the rows that are most at home in it: among those it claims, the densest.
+    """Return for each component its rows of highest density, among the rows for which it is most probable.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ def typical(resp: Array, log_components: Array, n_rows: int) -> list[np.ndarray]
         Responsibilities.
     log_components : (K, n) array
     n_rows : int
-        How many of each.
+        Number of rows of each component.
     """
     owner = resp.argmax(axis=1)
     out = []
     for k, density in enumerate(log_components):
-        mine = np.flatnonzero(owner == k)
-        out.append(mine[np.argsort(-density[mine], kind="stable")[:n_rows]])
+        rows = np.flatnonzero(owner == k)
+        out.append(rows[np.argsort(-density[rows], kind="stable")[:n_rows]])
     return out

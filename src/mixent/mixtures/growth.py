@@ -1,13 +1,13 @@
-"""Mixtures grown one component at a time (Algorithm 1 of Mansjur and Juang, after the greedy EM of Vlassis and Likas).
+"""Incremental growth of mixtures (Algorithm 1 of Mansjur and Juang, after the greedy EM of Vlassis and Likas).
 
-From K components to K + 1: candidates from the leaves of a kd-tree over the rows, partial EM for all of them at once
-with the K components frozen, full EM from the best few joined mixtures, and the best of these is the next stage.
+From K components to K + 1: candidates from the leaves of a kd-tree of the rows, partial EM for all of them at once with
+the K components fixed, full EM from the best few resulting mixtures; the best of these is the next stage.
 
-Where a structure holds something Equal, a new component beside a frozen group can do little: with one wide volume for
-all there is no room for a narrow one. There, candidates free of the structure are tried too; full EM then starts from
-one M-step on the parts they make of the rows.
+If a structure has parameters in common, a new component that shares those of the fixed group cannot fit well: with a
+large common volume, for example, it cannot be narrow. In this case candidates without the structure are tried, too;
+full EM then starts from an M-step on the clusters they define.
 
-`restart` is what growth is compared with: every K from partitions of its own.
+`restart` gives the same stages without growth: each K from new partitions of the rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mixent.core.observers import Progress
 from mixent.core.starts import Starts
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import ProductFamily
-from mixent.mixtures.fit_plan import Candidate, Job
+from mixent.mixtures.fit_plan import Candidate, FitPlan
 from mixent.mixtures.fitting import Fitted, finish
 from mixent.mixtures.init import (
     Partition,
@@ -49,28 +49,28 @@ from mixent.mixtures.partial import (
 from mixent.mixtures.predict import each_row, responsibilities
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
-BRIEF = Stop(1e-4, 25)  # of partial EM: candidates are only compared
+BRIEF = Stop(1e-4, 25)  # for partial EM, whose results are only compared
 
-By = str | Callable[[Fitted, Candidate], float]
+By = str | Callable[[Fitted, Candidate], float]  # rule by which growth selects a candidate
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A fitted mixture on the way, and what it took to come here from the stage before."""
+    """A mixture fitted during growth, and the cost of the step to it."""
 
     n_components: int
     covariance: str
     fitted: Fitted
     log_likelihood: float  # weighted sum over rows, without the prior
-    objective: float  # with it
+    objective: float  # with the prior
     n_free: int
-    evaluations: int  # densities evaluated by EM since the stage before: passes x rows x components, all runs together
-    candidates: tuple[float, ...]  # partial objective of each candidate per row; empty where none were tried
+    evaluations: int  # density evaluations since the previous stage: passes x rows x components, over all runs
+    candidates: tuple[float, ...]  # partial objective of each candidate per row; empty without candidates
     converged: bool
 
 
 def grow(
-    job: Job,
+    plan: FitPlan,
     first: Candidate,
     max_components: int,
     *,
@@ -79,33 +79,33 @@ def grow(
     by: By = "likelihood",
     show: Progress | None = None,
 ) -> Iterator[Stage]:
-    """Stages of `first`'s number of components, one more, and so on; the caller stops when it has seen enough.
+    """Yield stages with an increasing number of components, beginning with that of `first`.
 
-    Without a prior the log-likelihood never falls from stage to stage: models with one component more contain those
-    with one less, and where no candidate comes out above, the heaviest component is doubled.
+    Without a prior, the log-likelihood never decreases from stage to stage: models with one more component include
+    those with one less, and if no candidate improves the likelihood, the heaviest component is divided into two.
 
     Parameters
     ----------
-    job : Job
-        Of a plain mixture, of the rows of one class, or of all classes when `first` shares its components.
+    plan : FitPlan
+        Of all rows, of the rows of one class, or of all classes if they share components.
     first : Candidate
         With one entry in `counts`.
     max_components : int
     n_candidates : int
-        New components tried at each stage.
+        Number of candidates for the new component at each stage.
     n_full : int
-        How many of them, the best by their partial objective, go through full EM.
+        Number of candidates, the best by their partial objective, from which full EM is run.
     by : "likelihood" or callable
-        The best after full EM has the highest penalized objective; or the lowest `by(fitted, candidate)`, for which all
-        candidates go through full EM.
+        Select the highest penalized objective after full EM, or the lowest `by(fitted, candidate)`, for which full EM
+        is run from all candidates.
     show : callable, optional
         Called with (done, total, text) after each stage.
     """
-    found, starts = job.fit(first)
-    stage = _stage(first, found, passes_of(starts) * job.table.n_rows * first.n_components)
-    growth = _Growth(job, first, n_candidates, n_candidates if callable(by) else n_full, by)
+    fitted, starts = plan.fit(first)
+    stage = _stage(first, fitted, passes_of(starts) * plan.table.n_rows * first.n_components)
+    growth = _Growth(plan, first, n_candidates, n_candidates if callable(by) else n_full, by)
     while True:
-        _tell(show, stage, max_components)
+        _report(show, stage, max_components)
         yield stage
         if stage.n_components >= max_components:
             return
@@ -113,37 +113,37 @@ def grow(
 
 
 def restart(
-    job: Job, first: Candidate, max_components: int, n_init: int = 1, show: Progress | None = None
+    plan: FitPlan, first: Candidate, max_components: int, n_init: int = 1, show: Progress | None = None
 ) -> Iterator[Stage]:
-    """The same stages, each from `n_init` fresh partitions of the rows."""
+    """Yield stages with an increasing number of components, each from `n_init` new partitions of the rows."""
     for k in range(first.n_components, max_components + 1):
         candidate = replace(first, counts=(k,))
-        found, starts = job.fit(candidate, starts=job.parts(candidate, n_init))
-        stage = _stage(candidate, found, passes_of(starts) * job.table.n_rows * k)
-        _tell(show, stage, max_components)
+        fitted, starts = plan.fit(candidate, starts=plan.parts(candidate, n_init))
+        stage = _stage(candidate, fitted, passes_of(starts) * plan.table.n_rows * k)
+        _report(show, stage, max_components)
         yield stage
 
 
-def _stage(candidate: Candidate, found: Fitted, evaluations: int, candidates: Sequence[float] = ()) -> Stage:
+def _stage(candidate: Candidate, fitted: Fitted, evaluations: int, candidates: Sequence[float] = ()) -> Stage:
     return Stage(
-        n_components=found.params.n_components,
+        n_components=fitted.params.n_components,
         covariance=candidate.structures[0],
-        fitted=replace(found, run=replace(found.run, last=None)),
-        log_likelihood=_log_likelihood(found),
-        objective=found.run.objective,
-        n_free=found.problem.n_free(found.params),
+        fitted=replace(fitted, run=replace(fitted.run, last=None)),
+        log_likelihood=_log_likelihood(fitted),
+        objective=fitted.run.objective,
+        n_free=fitted.problem.n_free(fitted.params),
         evaluations=evaluations,
         candidates=tuple(candidates),
-        converged=found.run.status.ok,
+        converged=fitted.run.status.ok,
     )
 
 
-def _log_likelihood(found: Fitted) -> float:
-    return float(found.run.objective - found.problem.family.log_prior(found.params.components))
+def _log_likelihood(fitted: Fitted) -> float:
+    return float(fitted.run.objective - fitted.problem.family.log_prior(fitted.params.components))
 
 
 def passes_of(starts: Starts) -> int:
-    """Passes over the rows of all starts together; going on from a short run takes one to come back to it."""
+    """Return the number of passes over the rows of all starts; resuming a short run takes one pass."""
     if not starts.short:
         return starts.run.n_passes
     passes = sum(short.n_passes for short in starts.short)
@@ -154,120 +154,121 @@ def passes_of(starts: Starts) -> int:
     return passes
 
 
-def _tell(show: Progress | None, stage: Stage, max_components: int) -> None:
+def _report(show: Progress | None, stage: Stage, max_components: int) -> None:
     if show is not None:
-        what = f"{stage.covariance} with {stage.n_components}: log-likelihood {stage.log_likelihood:.6g}"
-        show(stage.n_components, max_components, what)
+        text = f"{stage.covariance} with {stage.n_components}: log-likelihood {stage.log_likelihood:.6g}"
+        show(stage.n_components, max_components, text)
 
 
 @dataclass(frozen=True)
 class _Growth:
-    """How to come from one stage to the next."""
+    """The step from one stage to the next."""
 
-    job: Job
+    plan: FitPlan
     first: Candidate
     n_candidates: int
     n_full: int
     by: By
 
     def next(self, before: Stage) -> Stage:
-        job, old = self.job, before.fitted
+        plan, old = self.plan, before.fitted
         candidate = replace(self.first, counts=(before.n_components + 1,))
-        rng = np.random.default_rng((job.seed, candidate.n_components))
-        rows = sample_rows(np.flatnonzero(job.counted), candidate.n_components, rng)
-        inside = propose(job, old, candidate, rows, self.n_candidates, rng)
-        tried = [inside]
-        if "E" in candidate.structures[0] and job.table.X.shape[1]:
-            tried.append(propose(job, old, candidate, rows, self.n_candidates, rng, free=True))
-        joined = [[join(old.params, found.params, p) for p in found.order[: self.n_full]] for found in tried]
-        twice = double(old.params)
-        # one partition, so one prior: values under different priors could not be compared
-        best = next((many[0] for many in reversed(joined) if many), twice)
-        start = _firm(_parts(job, old.problem.family, best, rows))
-        warm = joined[0] + [self._settled(candidate, start, old, free, rows) for many in joined[1:] for free in many]
+        rng = np.random.default_rng((plan.seed, candidate.n_components))
+        rows = sample_rows(np.flatnonzero(plan.positive), candidate.n_components, rng)
+        structured = propose(plan, old, candidate, rows, self.n_candidates, rng)
+        proposals = [structured]
+        if "E" in candidate.structures[0] and plan.table.X.shape[1]:
+            proposals.append(propose(plan, old, candidate, rows, self.n_candidates, rng, free=True))
+        joined = [[join(old.params, p.params, i) for i in p.order[: self.n_full]] for p in proposals]
+        doubled = double(old.params)
+        # one partition for all, hence one prior: objectives with different priors could not be compared
+        best = next((mixtures[0] for mixtures in reversed(joined) if mixtures), doubled)
+        start = _hard(_parts(plan, old.problem.family, best, rows))
+        free = [mixture for mixtures in joined[1:] for mixture in mixtures]
+        warm = joined[0] + [self._structured(candidate, start, old, params, rows) for params in free]
         full = [self._fit(candidate, start, params) for params in warm]
         chosen = self._best(full, candidate, before)
         if chosen is None:
-            full.append(self._fit(candidate, start, twice))
-            chosen = self._best(full, candidate, before) or self._last_resort(full, candidate, start, twice)
-        passes = sum(found.run.n_passes for found in full)
-        evaluations = sum(found.evaluations for found in tried) + passes * job.table.n_rows * candidate.n_components
-        return _stage(candidate, chosen, evaluations, (inside.objectives / job.total_weight).tolist())
+            full.append(self._fit(candidate, start, doubled))
+            chosen = self._best(full, candidate, before) or self._fallback(full, candidate, start, doubled)
+        passes = sum(fitted.run.n_passes for fitted in full)
+        evaluations = sum(p.evaluations for p in proposals) + passes * plan.table.n_rows * candidate.n_components
+        return _stage(candidate, chosen, evaluations, (structured.objectives / plan.total_weight).tolist())
 
     def _fit(self, candidate: Candidate, start: Partition, warm: MixtureParams) -> Fitted:
-        return self.job.fit(candidate, starts=[start], warm=warm)[0]
+        return self.plan.fit(candidate, starts=[start], warm=warm)[0]
 
-    def _settled(
+    def _structured(
         self, candidate: Candidate, start: Partition, old: Fitted, free: MixtureParams, rows: np.ndarray
     ) -> MixtureParams:
-        """A mixture inside the structure: one M-step from the parts of one that is not."""
-        job = self.job
-        family = job.problem(candidate, start).family
-        parts = _parts(job, old.problem.family, free, rows)
-        with job.executor(1) as executor:
-            return from_partition(family, job.summary, job.table, parts, free.weights, executor)
+        """Return a mixture with the structure: an M-step on the clusters of a mixture without it."""
+        plan = self.plan
+        family = plan.problem(candidate, start).family
+        parts = _parts(plan, old.problem.family, free, rows)
+        with plan.executor(1) as executor:
+            return from_partition(family, plan.summary, plan.table, parts, free.weights, executor)
 
     def _best(self, full: list[Fitted], candidate: Candidate, before: Stage | None) -> Fitted | None:
-        """The best of the sound ones that do not fall behind the stage before."""
-        sound = [f for f in full if f.params.n_components == candidate.n_components and not f.run.status.failed]
+        """Return the best successful fit whose likelihood is not below that of the previous stage."""
+        valid = [f for f in full if f.params.n_components == candidate.n_components and not f.run.status.failed]
         if before is not None:
-            least = before.log_likelihood - rounding(before.log_likelihood, self.job.total_weight)
-            sound = [f for f in sound if _log_likelihood(f) >= least]
-        return min(sound, key=lambda found: self._score(found, candidate), default=None)
+            lowest = before.log_likelihood - rounding(before.log_likelihood, self.plan.total_weight)
+            valid = [f for f in valid if _log_likelihood(f) >= lowest]
+        return min(valid, key=lambda fitted: self._score(fitted, candidate), default=None)
 
-    def _score(self, found: Fitted, candidate: Candidate) -> float:
-        return self.by(found, candidate) if callable(self.by) else -found.run.objective
+    def _score(self, fitted: Fitted, candidate: Candidate) -> float:
+        return self.by(fitted, candidate) if callable(self.by) else -fitted.run.objective
 
-    def _last_resort(self, full: list[Fitted], candidate: Candidate, start: Partition, twice: MixtureParams) -> Fitted:
-        """A prior may cost likelihood, so the best without regard to it; without one the doubled mixture untouched."""
+    def _fallback(self, full: list[Fitted], candidate: Candidate, start: Partition, doubled: MixtureParams) -> Fitted:
+        """Return the best fit even if its likelihood is lower (with a prior), else the doubled mixture unchanged."""
         chosen = None if candidate.prior_rows is None else self._best(full, candidate, None)
         if chosen is not None:
             return chosen
-        problem = self.job.problem(candidate, start)
-        source = self.job.source(problem.family, candidate.n_components)
-        with self.job.executor(candidate.n_components) as executor:
-            return finish(problem, run(problem, source, twice, stop=Stop(0.0, 1), executor=executor))
+        problem = self.plan.problem(candidate, start)
+        source = self.plan.source(problem.family, candidate.n_components)
+        with self.plan.executor(candidate.n_components) as executor:
+            return finish(problem, run(problem, source, doubled, stop=Stop(0.0, 1), executor=executor))
 
 
 # --- candidates ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Tried:
+class Proposals:
     """Candidates after partial EM."""
 
     params: PartialParams
-    objectives: Array  # (P,) each one's own
-    order: list[int]  # best first, those that stood still last; empty when the objective was not finite
+    objectives: Array  # (P,) objective of each candidate
+    order: list[int]  # best first, those with a fixed density last; empty if the objective was not finite
     evaluations: int
 
 
 def propose(
-    job: Job,
+    plan: FitPlan,
     old: Fitted,
     candidate: Candidate,
     rows: np.ndarray,
     n_candidates: int,
     rng: np.random.Generator,
     free: bool = False,
-) -> Tried:
-    """One new component beside `old`, tried from the leaves of a kd-tree of these rows, by partial EM."""
-    problem, table, start = partial_problem(job, old, candidate, rows, n_candidates, rng, free)
+) -> Proposals:
+    """Return candidates for a component added to `old`: leaves of a kd-tree of these rows, after partial EM."""
+    problem, table, start = partial_problem(plan, old, candidate, rows, n_candidates, rng, free)
     P = start.n_candidates
-    seen: deque[Event[PartialParams]] = deque(maxlen=1)  # the statistics of the final parameters
-    with job.executor(P) as executor:
-        source = job.source(problem.family, P, table)
-        found = run(problem, source, start, stop=BRIEF, executor=executor, observers=[seen.append])
-    evaluations = found.n_passes * job.table.n_rows * P
-    if not seen:
-        return Tried(found.params, np.full(P, -np.inf), [], evaluations)
-    each = problem.each(seen[-1].params, seen[-1].total)
-    order = np.lexsort((-each, found.params.stuck)).tolist()
-    return Tried(found.params, each, order, evaluations)
+    last: deque[Event[PartialParams]] = deque(maxlen=1)  # with the statistics of the final parameters
+    with plan.executor(P) as executor:
+        source = plan.source(problem.family, P, table)
+        result = run(problem, source, start, stop=BRIEF, executor=executor, observers=[last.append])
+    evaluations = result.n_passes * plan.table.n_rows * P
+    if not last:
+        return Proposals(result.params, np.full(P, -np.inf), [], evaluations)
+    objectives = problem.each(last[-1].params, last[-1].total)
+    order = np.lexsort((-objectives, result.params.fixed)).tolist()
+    return Proposals(result.params, objectives, order, evaluations)
 
 
 def partial_problem(
-    job: Job,
+    plan: FitPlan,
     old: Fitted,
     candidate: Candidate,
     rows: np.ndarray,
@@ -275,43 +276,44 @@ def partial_problem(
     rng: np.random.Generator,
     free: bool = False,
 ) -> tuple[PartialProblem, Block, PartialParams]:
-    """The problem of the candidates beside `old`, the rows with what `old` thinks of them, and a start."""
-    with job.executor(1):
-        part = job.table.take(rows)
-        label = leaves(space(part, job.summary, job.sizes), part.weight, n_candidates, rng)
-    problem = job.problem(candidate, _firm(_parts(job, old.problem.family, old.params, rows)))
+    """Return the problem of the candidates, the rows with their log densities under `old`, and a start."""
+    with plan.executor(1):
+        part = plan.table.take(rows)
+        label = leaves(space(part, plan.summary, plan.sizes), part.weight, n_candidates, rng)
+    problem = plan.problem(candidate, _hard(_parts(plan, old.problem.family, old.params, rows)))
     family = candidate_family(problem.family, int(label.max()) + 1, free)
     partial = PartialProblem(family, frozen_group(old.params.components), old.params.weights.sum(axis=1))
     n_classes = len(partial.class_weights)
-    offset = each_row(old.problem, old.params, job.table, old.problem.log_joint, n_classes, job.est.n_jobs)
-    with job.executor(1) as executor:
-        start = _first(job, partial, candidate, Partition(rows, one_hot(label, int(label.max()) + 1)), executor)
-    return partial, replace(job.table, offset=offset), start
+    offset = each_row(old.problem, old.params, plan.table, old.problem.log_joint, n_classes, plan.est.n_jobs)
+    with plan.executor(1) as executor:
+        leaf = Partition(rows, one_hot(label, int(label.max()) + 1))
+        start = _initial_params(plan, partial, candidate, leaf, executor)
+    return partial, replace(plan.table, offset=offset), start
 
 
-def _first(
-    job: Job, problem: PartialProblem, candidate: Candidate, start: Partition, executor: Executor
+def _initial_params(
+    plan: FitPlan, problem: PartialProblem, candidate: Candidate, start: Partition, executor: Executor
 ) -> PartialParams:
-    """Leaf means and covariances inside the structure: one M-step, without a prior under the weakest of them."""
+    """Return the M-step on the leaves within the structure, with a weak prior if there is no other."""
     family, P = problem.family, start.resp.shape[1]
-    flat = flat_components(family, job.summary, P)
-    source = ArrayBlocks(replace(job.table.take(start.rows), rows=None, label=None))
+    flat = flat_components(family, plan.summary, P)
+    source = ArrayBlocks(replace(plan.table.take(start.rows), rows=None, label=None))
     moments = membership_moments(family, flat, source, start.resp.__getitem__, executor)
     if family.gaussian is not None and family.gaussian.prior is None:
         d = family.gaussian.n_columns
-        cov = job.target * candidate.n_components ** (-2 / d)
+        cov = plan.target * candidate.n_components ** (-2 / d)
         prior = Prior(np.array(1.0), cov, np.zeros(d), np.array(0.0)).expand(P, family.gaussian.axis_aligned)
         problem = replace(problem, family=replace(family, gaussian=replace(family.gaussian, prior=prior)))
     alpha = np.full((P, len(problem.class_weights)), 1 / candidate.n_components)
-    nothing = np.zeros_like(alpha)
+    zero = np.zeros_like(alpha)
     before = PartialParams(alpha, flat, np.zeros(P, dtype=bool))
-    return problem.update(before, PartialStats(nothing, nothing, moments, np.zeros(P)))
+    return problem.update(before, PartialStats(zero, zero, moments, np.zeros(P)))
 
 
 def leaves(points: Array, weight: Array | None, n_leaves: int, rng: np.random.Generator) -> np.ndarray:
-    """(m,) the leaf of each point, -1 for none: a kd-tree split level by level until it has `n_leaves`.
+    """Return the leaf of each point, (m,), -1 for none, of a kd-tree that is split until it has `n_leaves`.
 
-    Where the last level has more of them, which ones remain is left to chance.
+    If the last level has more leaves, a random selection is used.
     """
     weight = np.ones(len(points)) if weight is None else weight
     parts = [np.arange(len(points))]
@@ -329,7 +331,7 @@ def leaves(points: Array, weight: Array | None, n_leaves: int, rng: np.random.Ge
 
 
 def _halves(points: Array, weight: Array, part: np.ndarray) -> list[np.ndarray]:
-    """The part cut at the median of its widest column, equal values together; whole where a half would be one row."""
+    """Split a part at the median of its widest column; do not split if a half would have a single row."""
     width = np.ptp(points[part], axis=0)
     if width.max() == 0:
         return [part]
@@ -341,20 +343,20 @@ def _halves(points: Array, weight: Array, part: np.ndarray) -> list[np.ndarray]:
     if low.all():
         low = column < middle
     halves = [part[low], part[~low]]
-    # a row of weight two is two rows
+    # a row of weight 2 is equivalent to two rows
     return halves if all(len(half) >= 2 or weight[half].sum() >= 2 for half in halves) else [part]
 
 
-# --- the rows of a job -----------------------------------------------------------------------------------------------
+# --- partitions ------------------------------------------------------------------------------------------------------
 
 
-def _parts(job: Job, family: ProductFamily, params: MixtureParams, rows: np.ndarray) -> Partition:
-    """Some rows in the parts of a mixture."""
+def _parts(plan: FitPlan, family: ProductFamily, params: MixtureParams, rows: np.ndarray) -> Partition:
+    """Return the responsibilities of some rows under a mixture."""
     problem = MixtureProblem(candidate_family(family, params.n_components))
-    table = replace(job.table.take(rows), rows=None, label=None)
-    return Partition(rows, responsibilities(problem, params, table, job.est.n_jobs))
+    table = replace(plan.table.take(rows), rows=None, label=None)
+    return Partition(rows, responsibilities(problem, params, table, plan.est.n_jobs))
 
 
-def _firm(soft: Partition) -> Partition:
-    """Every row in its most probable part, as k-means would have it: what a prior from the parts is made of."""
-    return Partition(soft.rows, one_hot(soft.resp.argmax(axis=1), soft.resp.shape[1]))
+def _hard(partition: Partition) -> Partition:
+    """Assign every row to its most probable part, as k-means does; the prior is computed from these parts."""
+    return Partition(partition.rows, one_hot(partition.resp.argmax(axis=1), partition.resp.shape[1]))

@@ -1,4 +1,4 @@
-"""Where EM starts: a summary of the table, then responsibilities turned into parameters by one M-step."""
+"""Initialization of EM: a summary of the table, a partition of the rows, and an M-step from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mixent.families.product import Components, ComponentStats, ProductFamily
 from mixent.mixtures.kmeans import kmeans, nearest
 from mixent.mixtures.problem import MixtureParams
 
-SAMPLE = 5000  # rows k-means looks at
+SAMPLE = 5000  # rows of the sample for k-means
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Summary:
 
 
 def summarize(source: ArrayBlocks, sizes: tuple[int, ...], executor: Executor) -> Summary:
-    """Two passes over the blocks; missing values are left out column by column."""
+    """Compute means, standard deviations and frequencies in two passes; missing values are left out."""
     table = source.table
 
     def total(values: Callable[[Block], tuple[Array, Array]]) -> tuple[Array, Array]:
@@ -44,7 +44,7 @@ def summarize(source: ArrayBlocks, sizes: tuple[int, ...], executor: Executor) -
     center = sums / np.maximum(mass, 1e-300)
     mass, squares = total(lambda block: _weighted_sum(block, (block.X - center) ** 2))
     scale = np.sqrt(squares / np.maximum(mass, 1e-300))
-    # a constant column has no scale of its own: one unit in the size of its values
+    # a constant column has no standard deviation: its scale is relative to its value
     scale = np.where(scale > 1e-15 * np.maximum(np.abs(center), 1e-300), scale, np.maximum(np.abs(center), 1.0) * 1e-6)
     return Summary(center, scale, _frequencies(table, sizes))
 
@@ -53,8 +53,8 @@ def _weighted_sum(block: Block, values: Array) -> tuple[Array, Array]:
     weight = block.row_weights
     if block.complete:
         return np.full(values.shape[1], weight.sum()), weight @ values
-    seen = ~np.isnan(values)
-    return weight @ seen, weight @ np.where(seen, values, 0.0)
+    observed = ~np.isnan(values)
+    return weight @ observed, weight @ np.where(observed, values, 0.0)
 
 
 def _frequencies(table: Block, sizes: tuple[int, ...]) -> Array:
@@ -62,15 +62,15 @@ def _frequencies(table: Block, sizes: tuple[int, ...]) -> Array:
     for j, size in enumerate(sizes):
         assert table.codes is not None
         codes = table.codes[:, j]
-        seen = codes >= 0
-        weight = None if table.weight is None else table.weight[seen]
-        counts = np.bincount(codes[seen], weight, size)[:size] + 0.5
+        observed = codes >= 0
+        weight = None if table.weight is None else table.weight[observed]
+        counts = np.bincount(codes[observed], weight, size)[:size] + 0.5
         out.append(counts / counts.sum())
     return np.concatenate(out) if out else np.empty(0)
 
 
 def flat_components(family: ProductFamily, summary: Summary, n_components: int) -> Components:
-    """Every component alike: the whole table as one axis-aligned Gaussian. The M-step starts from here."""
+    """Return identical components, each with the means, variances and frequencies of the whole table."""
     gaussian = categorical = None
     if family.gaussian is not None:
         gaussian = _flat_gaussians(family.gaussian, summary, n_components)
@@ -96,9 +96,9 @@ def membership_moments(
     members: Members,
     executor: Executor,
 ) -> ComponentStats:
-    """Moments of all rows under given responsibilities, `members(rows) -> (n, K)`.
+    """Return the moments of all rows under given responsibilities, `members(rows) -> (n, K)`.
 
-    Missing values are filled in by expectation under `components`.
+    Missing values are replaced by their expectations under `components`.
     """
     ready = family.prepare(components)
 
@@ -113,29 +113,29 @@ def membership_moments(
 
 @dataclass(frozen=True)
 class Partition:
-    """Starting responsibilities of some rows."""
+    """Initial responsibilities of some rows."""
 
     rows: np.ndarray  # (m,) row numbers
     resp: Array  # (m, K)
 
 
 def from_partition(
-    family: ProductFamily, summary: Summary, table: Block, start: Partition, cells: Array, executor: Executor
+    family: ProductFamily, summary: Summary, table: Block, start: Partition, counts: Array, executor: Executor
 ) -> MixtureParams:
-    """One M-step from a partition. `cells` (C, K) are rows of each class in each part, 0 where it may not use it."""
-    whole = len(start.rows) == table.n_rows and bool((np.diff(start.rows) == 1).all())
-    part = table if whole else replace(table.take(start.rows), rows=None, label=None)
+    """Return the M-step from a partition; `counts` (C, K) has the rows of each class and part, 0 where not allowed."""
+    all_rows = len(start.rows) == table.n_rows and bool((np.diff(start.rows) == 1).all())
+    part = table if all_rows else replace(table.take(start.rows), rows=None, label=None)
     source = ArrayBlocks(part)
     flat = flat_components(family, summary, start.resp.shape[1])
     stats = membership_moments(family, flat, source, start.resp.__getitem__, executor)
     components = family.update(flat, stats)
-    if family.broken(components).any():  # flat already: begin one row wider, so that the run can repair what collapses
-        components = _one_row_wider(family, summary, start.resp.shape[1]).update(flat, stats)
-    return MixtureParams(cells / cells.sum(), components)
+    if family.degenerate(components).any():  # with a weak prior EM can start, and repair degenerate components
+        components = _with_weak_prior(family, summary, start.resp.shape[1]).update(flat, stats)
+    return MixtureParams(counts / counts.sum(), components)
 
 
-def _one_row_wider(family: ProductFamily, summary: Summary, n_components: int) -> ProductFamily:
-    """The same structures under the weakest of priors."""
+def _with_weak_prior(family: ProductFamily, summary: Summary, n_components: int) -> ProductFamily:
+    """Return the family with a prior of one pseudo-row."""
     gaussian = family.gaussian
     assert gaussian is not None
     prior = Prior(np.array(1.0), summary.scale**2, np.zeros(gaussian.n_columns), np.array(0.0))
@@ -143,7 +143,7 @@ def _one_row_wider(family: ProductFamily, summary: Summary, n_components: int) -
 
 
 def sample_rows(rows: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """As many of the rows as k-means needs to see."""
+    """Return the rows, or a random sample of them that is large enough for k-means."""
     limit = max(SAMPLE, 50 * n_clusters)
     return np.sort(rng.choice(rows, limit, replace=False)) if len(rows) > limit else rows
 
@@ -151,7 +151,7 @@ def sample_rows(rows: np.ndarray, n_clusters: int, rng: np.random.Generator) -> 
 def cluster(
     table: Block, summary: Summary, sizes: tuple[int, ...], n_clusters: int, method: str, rng: np.random.Generator
 ) -> np.ndarray:
-    """A label for each row: k-means, or the nearest of rows drawn at random."""
+    """Return a cluster label for each row: by k-means, or the nearest of randomly drawn rows."""
     n = table.n_rows
     if n_clusters == 1 or n <= n_clusters:
         return np.arange(n) % n_clusters
@@ -162,12 +162,12 @@ def cluster(
 
 
 def space(block: Block, summary: Summary, sizes: tuple[int, ...]) -> Array:
-    """Columns in units of their standard deviation, missing values at the mean; a category is a corner of a simplex."""
+    """Return standardized columns, with missing values replaced by the mean, and one-hot encoded categories."""
     X = np.nan_to_num((block.X - summary.center) / summary.scale, nan=0.0)
     if block.codes is None:
         return X
-    corners = [np.equal(block.codes[:, [j]], np.arange(size)).astype(float) for j, size in enumerate(sizes)]
-    return np.concatenate([X, *corners], axis=1)
+    indicators = [np.equal(block.codes[:, [j]], np.arange(size)).astype(float) for j, size in enumerate(sizes)]
+    return np.concatenate([X, *indicators], axis=1)
 
 
 def one_hot(label: np.ndarray, size: int) -> Array:

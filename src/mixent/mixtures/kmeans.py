@@ -1,4 +1,4 @@
-"""The one k-means that starts every mixture and hidden Markov model: a rough partition is all EM needs."""
+"""k-means for the initialization of mixtures and hidden Markov models; EM only needs a rough partition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROUNDS = 10
 
 
 def kmeans(points: Array, n_clusters: int, weight: Array | None, rng: np.random.Generator) -> np.ndarray:
-    """(n,) label of each point, from centers by k-means++."""
+    """Return the label of each point, (n,), from k-means++ centers."""
     from sklearn.cluster import kmeans_plusplus  # takes long to import
 
     seed = int(rng.integers(2**31 - 1))
@@ -19,7 +19,7 @@ def kmeans(points: Array, n_clusters: int, weight: Array | None, rng: np.random.
 
 
 def lloyd(points: Array, centers: Array, weight: Array | None) -> np.ndarray:
-    """(n,) label of each point after a few rounds from given centers; an empty cluster keeps its center."""
+    """Return the label of each point, (n,), after a few iterations from given centers; empty clusters do not move."""
     weight = np.ones(len(points)) if weight is None else weight
     label = nearest(points, centers)
     for _ in range(ROUNDS):
@@ -33,12 +33,12 @@ def lloyd(points: Array, centers: Array, weight: Array | None) -> np.ndarray:
 
 
 def nearest(points: Array, centers: Array) -> np.ndarray:
-    """(n,) position of the nearest center."""
+    """Return the index of the nearest center, (n,)."""
     return (0.5 * (centers**2).sum(axis=1) - points @ centers.T).argmin(axis=1)
 
 
 def cluster_means(points: Array, weight: Array, label: np.ndarray, n_clusters: int) -> Array:
-    """(K, p) weighted means of the clusters, NaN of an empty one."""
+    """Return the weighted means of the clusters, (K, p), NaN for an empty one."""
     inside = np.equal(label[:, None], np.arange(n_clusters)) * weight[:, None]
     mass = inside.sum(axis=0)[:, None]
     return np.divide(inside.T @ points, mass, out=np.full((n_clusters, points.shape[1]), np.nan), where=mass > 0)

@@ -1,4 +1,4 @@
-"""What every fitted mixture can do: densities, responsibilities, sampling, imputation, marginals."""
+"""Methods of all fitted mixtures: densities, responsibilities, samples, imputation, marginals."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from mixent.core.driver import Run, Stop, run
 from mixent.core.proposals import Squarem
 from mixent.data import Schema, Table, read_features, to_frame
 from mixent.mixtures.explain import typical
-from mixent.mixtures.fit_plan import Job
-from mixent.mixtures.online import Kept, keep, with_kept
+from mixent.mixtures.fit_plan import FitPlan
+from mixent.mixtures.online import PastStatistics, past_statistics, with_past
 from mixent.mixtures.predict import RowFunction, block_resp, each_row, log_density, responsibilities
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, Ready
 
 
 def varying_columns(X: Array, weight: Array | None) -> tuple[np.ndarray, Array]:
-    """Which columns are not constant, and the values of those that are (NaN for the others).
+    """Return the positions of the columns that vary, and the values of the constant ones (NaN for the others).
 
-    When none varies, all take part: a density must be about something.
+    If all columns are constant, all are returned, since a density needs at least one.
     """
     rows = X if weight is None else X[weight > 0]
     low, high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
@@ -40,24 +40,24 @@ def varying_columns(X: Array, weight: Array | None) -> tuple[np.ndarray, Array]:
     return varying, high
 
 
-def taking_part(table: Table, varying: np.ndarray, label: Array | None = None, weight: Array | None = None) -> Block:
-    """The rows in the columns that take part; nothing is copied when all do."""
+def select_columns(table: Table, varying: np.ndarray, label: Array | None = None, weight: Array | None = None) -> Block:
+    """Return a block of the varying columns, without a copy if all columns vary."""
     X = table.X if len(varying) == table.X.shape[1] else table.X[:, varying]
     return Block(X, table.codes, label, weight)
 
 
 class MixtureModel(FittedByRun, Estimator):
-    """The generative side of an estimator whose fitted state is `problem_`, `params_`, `schema_`, `run_`.
+    """Density, samples, imputation and marginals of estimators with the attributes `problem_`, `params_`, `schema_`.
 
-    A column that was constant in training carries no information and is left out of the density (its likelihood would
-    be infinite): `varying_` are the continuous columns that take part, `constants_` the values of the others.
+    A column that is constant in the training rows carries no information, and its likelihood would be infinite. It is
+    left out of the density: `varying_` are the other continuous columns, `constants_` the values of the constant ones.
     """
 
     problem_: MixtureProblem
     params_: MixtureParams
     schema_: Schema
     run_: Run
-    kept_: Any  # Kept: statistics of the rows seen, for `partial_fit`
+    statistics_: Any  # PastStatistics of the training rows, for `partial_fit`
     varying_: np.ndarray  # positions among the continuous columns
     constants_: Array  # (d,) NaN where a column varies
 
@@ -83,14 +83,14 @@ class MixtureModel(FittedByRun, Estimator):
         return read_features(self, X, reset=False)
 
     def _block(self, table: Table) -> Block:
-        """The columns that take part."""
-        return taking_part(table, self.varying_)
+        """Return the block of the varying columns."""
+        return select_columns(table, self.varying_)
 
     def _each(self, table: Table, function: RowFunction, width: int | None = None) -> Array:
         return each_row(self.problem_, self.params_, self._block(table), function, width, self.n_jobs)
 
     def score_samples(self, X: Any) -> Array:
-        """Log density of each row, in nats: low values are unlike anything seen in training.
+        """Return the log density of each row, in nats; low values indicate outliers.
 
         Parameters
         ----------
@@ -109,51 +109,51 @@ class MixtureModel(FittedByRun, Estimator):
         return responsibilities(self.problem_, self.params_, self._block(table), self.n_jobs)
 
     def _log_components(self, table: Table) -> Array:
-        """log f_k(x_n), (K, n)."""
+        """Return log f_k(x_n), (K, n)."""
         width = self.params_.n_components
         return self._each(table, lambda ready, block: self.problem_.log_components(ready, block).T, width).T
 
     def typical_rows(self, X: Any, n_rows: int = 5) -> list[np.ndarray]:
-        """The most typical rows of each component: of those most probable in it, the densest.
+        """Return typical rows of each component: those of highest density among the rows assigned to it.
 
         Parameters
         ----------
         X : table of n rows
         n_rows : int
-            How many of each component.
+            Number of rows of each component.
 
         Returns
         -------
-        list of K arrays of row positions, most typical first; short or empty when a component claims fewer rows.
+        list of K arrays of row positions, the most typical first; shorter if fewer rows are assigned to a component.
         """
         check_count("n_rows", n_rows)
         table = self._read(X)
         return typical(self._responsibilities(table), self._log_components(table), n_rows)
 
-    def _check_kept(self) -> None:
-        if getattr(self, "kept_", None) is None:
-            raise ValueError("this model has kept no statistics of its training rows; fit it again on all rows")
+    def _check_statistics(self) -> None:
+        if getattr(self, "statistics_", None) is None:
+            raise ValueError("this model has no statistics of its training rows; fit it again on all rows")
 
-    def _absorb(self, job: Job) -> None:
-        """EM on the rows of the job, with what was kept of earlier ones; then keep these too."""
+    def _update(self, plan: FitPlan) -> None:
+        """Run EM on new rows with the statistics of earlier rows as a prior; then add the new statistics."""
         K = self.params_.n_components
-        kept: Kept = self.kept_.times(1.0 - self.forgetting)
-        problem = with_kept(self.problem_, kept)
-        source = job.source(problem.family, K)
-        with job.executor(K) as executor:
+        past: PastStatistics = self.statistics_.times(1.0 - self.forgetting)
+        problem = with_past(self.problem_, past)
+        source = plan.source(problem.family, K)
+        with plan.executor(K) as executor:
             propose = Squarem() if self.accelerate and len(self.params_.weights) < K else None
             stop = Stop(self.tol, self.max_iter)
-            done = run(problem, source, self.params_, stop=stop, executor=executor, propose=propose)
-            self.params_, self.run_ = done.params, replace(done, last=None)
-            ready = problem.prepare(done.params)
+            result = run(problem, source, self.params_, stop=stop, executor=executor, propose=propose)
+            self.params_, self.run_ = result.params, replace(result, last=None)
+            ready = problem.prepare(result.params)
             total = executor.total(lambda block: problem.stats(ready, block), source)
-        self.kept_ = kept.plus(keep(problem, done.params, total))
-        warn_unconverged(done, type(self).__name__)
+        self.statistics_ = past.plus(past_statistics(problem, result.params, total))
+        warn_unconverged(result, type(self).__name__)
 
     def impute(self, X: Any) -> Any:
-        """Fill every missing value with its conditional expectation (continuous) or most probable value (categorical).
+        """Replace missing values by their conditional expectations (numeric) or most probable values (categorical).
 
-        Observed cells are returned as they came; missing values of integer columns are filled with whole numbers.
+        Observed values are returned unchanged; missing values of integer columns are replaced by integers.
 
         Parameters
         ----------
@@ -180,29 +180,29 @@ class MixtureModel(FittedByRun, Estimator):
                     return block.X
                 return gaussian.expected(ready.family[0], block, block_resp(self.problem_, ready, block))
 
-            guess = np.tile(self.constants_, (table.n_rows, 1))
-            guess[:, self.varying_] = self._each(table, expected, len(self.varying_))
-            guess = np.where(
-                np.isnan(guess), self.params_.weights.sum(axis=0) @ self.means_, guess
-            )  # beyond every density: the overall mean
-            filled = np.where(np.isnan(table.X), guess, table.X)
+            values = np.tile(self.constants_, (table.n_rows, 1))
+            values[:, self.varying_] = self._each(table, expected, len(self.varying_))
+            # the overall mean where all densities underflow
+            values = np.where(np.isnan(values), self.params_.weights.sum(axis=0) @ self.means_, values)
+            filled = np.where(np.isnan(table.X), values, table.X)
         if family.categorical is not None and params.categorical is not None and codes is not None:
             codes = family.categorical.expected(params.categorical, codes, self._responsibilities(table).T)
         return filled, codes
 
     def sample(self, n_samples: int = 1, *, random_state: Any = None) -> tuple[Any, np.ndarray]:
-        """Draw rows from the model.
+        """Draw rows from the fitted distribution.
 
         Parameters
         ----------
         n_samples : int
+            Number of rows.
         random_state : int, RandomState or None
-            None takes the estimator's own.
+            None uses the `random_state` of the estimator.
 
         Returns
         -------
         (X, labels)
-            X as an array (a DataFrame when there are categories); the component, or class, each row came from.
+            X as an array (a DataFrame if there are categorical columns), and the component, or class, of each row.
         """
         check_is_fitted(self)
         check_count("n_samples", n_samples)
@@ -221,7 +221,7 @@ class MixtureModel(FittedByRun, Estimator):
         return component
 
     def marginal(self, columns: Any) -> Any:
-        """The fitted model of some columns alone, all others integrated out exactly.
+        """Return the fitted model of some columns, with all other columns integrated out exactly.
 
         Parameters
         ----------
@@ -229,35 +229,35 @@ class MixtureModel(FittedByRun, Estimator):
 
         Returns
         -------
-        A fitted copy of this estimator that takes tables of these columns only.
+        A fitted copy of this estimator for tables with these columns only.
         """
         check_is_fitted(self)
         if isinstance(columns, str) or not np.iterable(columns):
             raise ValueError(f"columns must be a list of column names or positions; got {columns!r}")
-        where = [self._position(c) for c in columns]
-        if not where or len(set(where)) < len(where):
-            raise ValueError(f"columns must name at least one column, and none twice; got {columns!r}")
-        schema = Schema(tuple(self.schema_.columns[i] for i in where), self.schema_.named)
-        numbers = [list(self.schema_.continuous).index(i) for i in where if i in self.schema_.continuous]
-        place = {c: i for i, c in enumerate(self.varying_.tolist())}
+        positions = [self._position(c) for c in columns]
+        if not positions or len(set(positions)) < len(positions):
+            raise ValueError(f"columns must contain at least one column, and none twice; got {columns!r}")
+        schema = Schema(tuple(self.schema_.columns[i] for i in positions), self.schema_.named)
+        numeric = [list(self.schema_.continuous).index(i) for i in positions if i in self.schema_.continuous]
+        varying = {c: i for i, c in enumerate(self.varying_.tolist())}
         categorical = {c: i for i, c in enumerate(self.schema_.categorical)}
-        if not any(c in place for c in numbers) and not any(i in categorical for i in where):
-            raise ValueError("every column named was constant in training; name at least one that varies")
+        if not any(c in varying for c in numeric) and not any(i in categorical for i in positions):
+            raise ValueError("all these columns were constant in training; pass at least one column that varies")
         family, components = self.problem_.family.marginal(
             self.params_.components,
-            np.array([place[c] for c in numbers if c in place], dtype=int),
-            np.array([categorical[i] for i in where if i in categorical], dtype=int),
+            np.array([varying[c] for c in numeric if c in varying], dtype=int),
+            np.array([categorical[i] for i in positions if i in categorical], dtype=int),
         )
         other = copy.copy(self)
-        other.kept_ = None
+        other.statistics_ = None
         other.problem_ = MixtureProblem(family, self.problem_.class_prior)
         other.params_ = MixtureParams(self.params_.weights, components)
         other.schema_ = schema
-        other.varying_ = np.array([i for i, c in enumerate(numbers) if c in place], dtype=int)
-        other.constants_ = self.constants_[numbers]
-        other.n_features_in_ = len(where)
+        other.varying_ = np.array([i for i, c in enumerate(numeric) if c in varying], dtype=int)
+        other.constants_ = self.constants_[numeric]
+        other.n_features_in_ = len(positions)
         if hasattr(self, "feature_names_in_"):
-            other.feature_names_in_ = self.feature_names_in_[where]
+            other.feature_names_in_ = self.feature_names_in_[positions]
         return other
 
     def _position(self, column: Any) -> int:
@@ -270,7 +270,7 @@ class MixtureModel(FittedByRun, Estimator):
             return int(column) % len(names)
         if column in names:
             return names.index(column)
-        raise ValueError(f"no column {column!r}; the model has {', '.join(map(str, names[:20]))}")
+        raise ValueError(f"unknown column {column!r}; the columns are {', '.join(map(str, names[:20]))}")
 
     @property
     def means_(self) -> Array:
@@ -292,7 +292,7 @@ class MixtureModel(FittedByRun, Estimator):
 
     @property
     def category_probabilities_(self) -> dict[str, Array]:
-        """For each categorical column, (K, values) probabilities within the components."""
+        """Probabilities (K, values) of the values of each categorical column within the components."""
         family, params = self.problem_.family.categorical, self.params_.components.categorical
         if family is None or params is None:
             return {}
@@ -301,5 +301,5 @@ class MixtureModel(FittedByRun, Estimator):
 
     @property
     def n_parameters_(self) -> int:
-        """Free parameters of the fitted model."""
+        """Number of free parameters of the fitted model."""
         return self.problem_.n_free(self.params_)

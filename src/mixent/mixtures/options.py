@@ -1,4 +1,4 @@
-"""Grouped parameters of mixtures: how components are searched for, what they are trained for, the prior."""
+"""Grouped parameters of mixtures: search for components, objective of the training, prior."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ from mixent.base.options import Options, Reader, one_of
 from mixent.base.params import check_choice, check_count, check_flag, check_folds, check_number, check_positive
 
 CRITERIA = ("cv", "bic", "icl", "dic", "dic_robust", "cbic")
-OF_A_DENSITY = ("bic", "icl", "dic", "dic_robust")  # which growth can follow, one mixture at a time
+OF_A_DENSITY = ("bic", "icl", "dic", "dic_robust")  # criteria of a single mixture, by which growth can select
 GROWTHS = ("restart", "incremental")
 SOLVERS = ("ebw", "lbfgs")
 
 
 class Search(Options):
-    """How components are found, and how their number and covariance structure are chosen.
+    """How components are found, and how their number and covariance structure are selected.
 
-    `search="bic"` stands for `search=Search(criterion="bic")`, and so for the other criteria.
+    `search="bic"` is short for `search=Search(criterion="bic")`, and likewise for the other criteria.
 
     Parameters
     ----------
-    criterion : "cv", "bic", "icl", "dic", "dic_robust", "cbic" or None
-        What n_components="auto" chooses by; lower is better. None takes the estimator's default.
+    criterion : "cv", "bic", "icl", "dic", "dic_robust", "cbic" or None, default=None
+        Criterion of n_components="auto"; lower is better. None is the default of the estimator.
 
-        * "cv": the log-loss of held-out rows, together with a temperature that fits the probabilities to them; with
-          growth="restart" and per_class=False also the strength of the prior. For `GaussianMixture`, -2 times their log
-          density.
-        * "bic", "icl": of each class's density (scikit-learn's sign).
-        * "dic": like "bic", but subtracts the density that a class gives to rows of other classes; it has no penalty
-          when classes are of equal size.
-        * "dic_robust": like "dic", with that density floored at the 1 % quantile of the class's own rows, and BIC's
-          penalty.
+        * "cv": the log-loss of held-out rows. The temperature of the probabilities is estimated from the same rows;
+          with growth="restart" and per_class=False, the strength of the prior is selected, too. For `GaussianMixture`,
+          -2 times the log density of held-out rows.
+        * "bic", "icl": of the density of each class (with the sign of scikit-learn).
+        * "dic": like "bic", but subtracts the log density of the class at rows of other classes; it has no penalty if
+          classes have equal size.
+        * "dic_robust": like "dic", with this log density bounded below by the 1 % quantile of the rows of the class,
+          and with the penalty of BIC.
         * "cbic": BIC of p(class | x).
-    max_components : int or None
-        Largest number of components tried. None takes the estimator's default.
-    growth : "restart" or "incremental"
-        How K components are found: by EM from `init`, or one by one: candidates from the leaves of a kd-tree are
-        fitted with all else frozen, the best is added, and EM continues (`path_`).
-    grow_by : "likelihood" or "criterion"
-        Which candidate incremental growth keeps: that of the highest penalized likelihood among the few best, or that
-        of the best criterion after full EM of all (many times the cost).
-    cv : int, splitter or list of (train, test)
+    max_components : int or None, default=None
+        Largest number of components tried. None is the default of the estimator.
+    growth : "restart" or "incremental", default="restart"
+        How K components are found: by EM from `init`, or one at a time. With "incremental", candidates from the leaves
+        of a kd-tree are fitted with all other components fixed, the best is added, and EM continues (`path_`).
+    grow_by : "likelihood" or "criterion", default="likelihood"
+        How incremental growth selects a candidate: by penalized likelihood among the few best candidates, or by the
+        criterion after full EM of all candidates (much slower).
+    cv : int, splitter or list of (train, test), default=5
         Folds of criterion="cv".
-    per_class : bool
-        Whether each class has its own number of components and structure, or all have the same. Only used by
+    per_class : bool, default=False
+        Whether to select the number of components and structure separately for each class. Only used by
         `MixtureClassifier`.
-    nested : int, splitter, list of (train, test) or None
-        Instead of one choice on all rows: the criterion chooses in the training part of each fold, and of these
-        choices the one with the fewest errors on all held-out parts is taken. Only used by classifiers.
-    dic_weight : float
-        Weight of the other classes' rows in DIC (beta in the literature). Only used by "dic" and "dic_robust".
+    nested : int, splitter, list of (train, test) or None, default=None
+        If not None, the criterion selects a model in the training part of each of these folds; of these models, that
+        with the fewest errors on all held-out parts is used. Only used by classifiers.
+    dic_weight : float, default=1.0
+        Weight of the rows of other classes in DIC (beta in the literature). Only used by "dic" and "dic_robust".
 
     Examples
     --------
@@ -91,29 +91,29 @@ class Search(Options):
 
     @classmethod
     def reader(cls, criterion: str, max_components: int) -> Reader:
-        """Reads the parameter of an estimator with these defaults."""
+        """Return a reader of the parameter `search` of an estimator with these defaults."""
         defaults = {"criterion": criterion, "max_components": max_components}
 
         def read(name: str, value: Any) -> Search:
-            given = cls.read(name, value).get_params(deep=False)
-            return cls(**given | {key: default for key, default in defaults.items() if given[key] is None})
+            params = cls.read(name, value).get_params(deep=False)
+            return cls(**params | {key: default for key, default in defaults.items() if params[key] is None})
 
         return read
 
     @property
     def grown(self) -> bool:
-        """Whether components are added one by one."""
+        """Whether components are added one at a time."""
         return self.growth == "incremental"
 
     def check(self, owner: str, criteria: tuple[str, ...] = CRITERIA, unused: tuple[str, ...] = ()) -> None:
-        """Refuse wrong values, and values without effect.
+        """Raise a ValueError for invalid values, and for values that have no effect.
 
         Parameters
         ----------
         owner : str
             Name of the estimator.
-        criteria : the criteria it can use
-        unused : parameters it does not use
+        criteria : the criteria of the estimator
+        unused : parameters that the estimator does not use
         """
         for name in unused:
             if (value := getattr(self, name)) != (default := DEFAULTS[name]):
@@ -147,15 +147,15 @@ class Search(Options):
             )
 
     def check_idle(self, n_components: Any, criterion: str) -> None:
-        """With a given number of components there is nothing to choose: refuse what would choose it.
+        """Raise a ValueError for parameters of the selection if the number of components is given.
 
         Parameters
         ----------
-        n_components : as given by the user
-        criterion : the estimator's default
+        n_components : parameter of the estimator
+        criterion : default of the estimator
         """
         idle = {"nested": None, "per_class": False, "dic_weight": 1.0, "criterion": criterion}
-        if self.grow_by == "criterion":  # which uses the criterion
+        if self.grow_by == "criterion":  # growth uses the criterion
             del idle["criterion"], idle["dic_weight"]
         for name, default in idle.items():
             if (value := getattr(self, name)) != default:
@@ -168,29 +168,28 @@ DEFAULTS = Search().get_params(deep=False)
 
 
 class Likelihood(Options):
-    """Maximize the joint likelihood of rows and labels: plain EM, which has no options."""
+    """Training by maximum likelihood of rows and labels (EM), without options."""
 
     short_forms: ClassVar[Mapping[Any, Mapping[str, Any]]] = {"likelihood": {}}
 
 
 class Conditional(Options):
-    """Maximize the conditional likelihood of the labels, log p(label | x), after a fit by likelihood.
+    """Training by maximum conditional likelihood of the labels, log p(label | x), after a fit by likelihood.
 
-    `training="conditional"` stands for `training=Conditional()`.
+    `training="conditional"` is short for `training=Conditional()`.
 
     Parameters
     ----------
-    blend : float in [0, 1]
-        Share of the conditional likelihood; 1 - blend is the share of the joint likelihood. 0 is the joint likelihood
-        alone.
-    anchor : "auto" or float
-        Pseudo-rows per component that hold training to where it starts; "auto" takes the geometric mean of columns + 2
-        and the free parameters of a component.
-    solver : "ebw" or "lbfgs"
-        Extended Baum-Welch, or L-BFGS on the same statistics.
-    validation : float or None
-        Stop early: hold out this share of the labelled rows, find the number of passes after which they gain nothing
-        more, then train on all rows for as many.
+    blend : float in [0, 1], default=1.0
+        Share of the conditional likelihood in the objective; 1 - blend is the share of the joint likelihood.
+    anchor : "auto" or float, default="auto"
+        Strength of the regularization towards the initial solution, in pseudo-rows per component; "auto" is the
+        geometric mean of the number of numeric columns + 2 and the number of free parameters of a component.
+    solver : "ebw" or "lbfgs", default="ebw"
+        Extended Baum-Welch or L-BFGS.
+    validation : float or None, default=None
+        Early stopping: hold out this share of the labelled rows, determine the number of passes after which their score
+        no longer improves, then train with all rows for this number of passes.
 
     Examples
     --------
@@ -215,23 +214,23 @@ class Conditional(Options):
         self.validation = validation
 
     def check(self) -> None:
-        """Refuse wrong values."""
+        """Raise a ValueError for invalid values."""
         if not check_number(self.blend) or not 0 <= self.blend <= 1:
             raise ValueError(
-                f"blend must lie between 0 (joint likelihood) and 1 (conditional likelihood); got {self.blend!r}"
+                f"blend must be between 0 (joint likelihood) and 1 (conditional likelihood); got {self.blend!r}"
             )
         _check_training(self)
 
 
 class MinimumError(Options):
-    """Minimize a smoothed count of classification errors, after a fit by likelihood.
+    """Training by minimum smoothed error rate, after a fit by likelihood.
 
-    `training="error"` stands for `training=MinimumError()`.
+    `training="error"` is short for `training=MinimumError()`.
 
     Parameters
     ----------
-    sharpness : float >= 1
-        How close the smoothed count is to the count.
+    sharpness : float >= 1, default=1.0
+        Slope of the smoothed error; the larger, the closer it is to the number of errors.
     anchor, solver, validation
         See `Conditional`.
 
@@ -258,7 +257,7 @@ class MinimumError(Options):
         self.validation = validation
 
     def check(self) -> None:
-        """Refuse wrong values."""
+        """Raise a ValueError for invalid values."""
         if not check_number(self.sharpness) or not 1 <= self.sharpness < np.inf:
             raise ValueError(
                 f"sharpness must be a number >= 1, the slope of the smoothed error; got {self.sharpness!r}"
@@ -270,12 +269,12 @@ read_training = one_of(Likelihood, Conditional, MinimumError)
 
 
 def by_likelihood(training: Any) -> bool:
-    """Whether the parameter stands for plain likelihood."""
+    """Whether the parameter `training` is maximum likelihood."""
     return isinstance(training, Likelihood) or (isinstance(training, str) and training in Likelihood.short_forms)
 
 
 def training_name(est: Any) -> str:
-    """The short form of what an estimator was trained for: "likelihood", "conditional" or "error"."""
+    """Return the short form of the parameter `training`: "likelihood", "conditional" or "error"."""
     return str(next(iter(est._group("training").short_forms)))
 
 
@@ -292,17 +291,17 @@ def _check_training(training: Conditional | MinimumError) -> None:
 
 
 class MixturePrior(Options):
-    """Pseudo-rows that regularize the components.
+    """Prior of the components, in pseudo-rows.
 
-    A number, "auto" or None in place of this object stands for its `strength`.
+    A number, "auto" or None instead of this object is its `strength`.
 
     Parameters
     ----------
-    strength : "auto", float or None
-        Pseudo-rows that shrink each covariance towards the covariance within classes, or within the parts of the first
-        start where components have no class; "auto" takes columns + 2. None is plain maximum likelihood.
-    smoothing : float
-        Pseudo-rows of each component's category tables, spread as in the whole table.
+    strength : "auto", float or None, default="auto"
+        Number of pseudo-rows that shrink each covariance towards the covariance within classes, or within the initial
+        clusters if components have no class; "auto" is the number of numeric columns + 2. None is maximum likelihood.
+    smoothing : float, default=1.0
+        Number of pseudo-rows of the categorical columns of each component, with the frequencies of the whole table.
 
     Examples
     --------
@@ -317,20 +316,20 @@ class MixturePrior(Options):
 
     @classmethod
     def read(cls, name: str, value: Any) -> Self:
-        """The object that a parameter's value stands for."""
-        if type(value) is cls:  # the prior of a hidden Markov model is another one
+        """Return the object for the value of a parameter."""
+        if type(value) is cls:  # not its subclass for hidden Markov models
             return value
         if value is None or isinstance(value, str) or check_number(value):
             return cls(value)
         raise ValueError(f"{name} must be {STRENGTHS}, or a {cls.__name__}; got {value!r}")
 
     def check(self) -> None:
-        """Refuse wrong values."""
+        """Raise a ValueError for invalid values."""
         self.rows(0)
         check_positive("smoothing", self.smoothing)
 
     def rows(self, n_columns: int) -> float | None:
-        """Pseudo-rows for so many numeric columns; None for plain maximum likelihood."""
+        """Return the number of pseudo-rows, given the number of numeric columns; None for maximum likelihood."""
         if self.strength is None:
             return None
         if self.automatic:
@@ -345,4 +344,4 @@ class MixturePrior(Options):
         return isinstance(self.strength, str) and self.strength == "auto"
 
 
-STRENGTHS = "'auto', None (plain maximum likelihood) or a positive number of pseudo-rows"
+STRENGTHS = "'auto', None (maximum likelihood) or a positive number of pseudo-rows"

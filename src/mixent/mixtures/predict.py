@@ -1,4 +1,4 @@
-"""A mixture applied to rows: densities and responsibilities, block by block, in the rows' own order."""
+"""Densities and responsibilities of rows under a fitted mixture, computed block by block."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ def each_row(
     width: int | None,
     n_jobs: int | None,
 ) -> Array:
-    """Apply a function to all rows, block by block, and return the answers in the rows' own order."""
+    """Apply a function to all rows, block by block, and return the results in the order of the rows."""
     gaussian = problem.family.gaussian
     source = blocks(table, params.n_components, gaussian is None or gaussian.axis_aligned)
     out = np.empty(table.n_rows if width is None else (table.n_rows, width))
 
     def fill(block: Block) -> None:
-        # a row at 1e200 overflows to density zero, and that is the right answer
+        # a value of 1e200 overflows to density zero, which is correct
         with np.errstate(over="ignore", invalid="ignore"):
             out[slice(None) if block.rows is None else block.rows] = function(ready, block)
 
     with choose_executor(n_jobs, table.n_rows, params.n_components) as executor:
-        ready = problem.prepare(params)  # inside: factors too must not depend on the threads of BLAS
+        ready = problem.prepare(params)  # inside, so that the factors do not depend on the threads of BLAS
         executor.map(fill, source)
     return out
 
 
 def log_density(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: int | None) -> Array:
-    """log p(x), (n,)."""
+    """Return log p(x), (n,)."""
     return each_row(
         problem,
         params,
@@ -52,22 +52,22 @@ def log_density(problem: MixtureProblem, params: MixtureParams, table: Block, n_
 
 
 def responsibilities(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: int | None) -> Array:
-    """p(component | x), (n, K)."""
+    """Return p(component | x), (n, K)."""
     return each_row(
         problem, params, table, lambda ready, block: block_resp(problem, ready, block).T, params.n_components, n_jobs
     )
 
 
 def block_resp(problem: MixtureProblem, ready: Ready, block: Block) -> Array:
-    """p(component | x), (K, n); a row so far out that no component has a density left falls back on the weights."""
+    """Return p(component | x), (K, n); the component weights where all densities underflow to zero."""
     joint = problem.log_resp(ready, block)
-    lost = ~np.isfinite(joint.max(axis=0))
-    if lost.any():
-        joint[:, lost] = ready.log_weights[:, None]
+    underflow = ~np.isfinite(joint.max(axis=0))
+    if underflow.any():
+        joint[:, underflow] = ready.log_weights[:, None]
     softmax_columns(joint)
     return joint
 
 
 def entropy_of(resp: Array) -> Array:
-    """(n,) entropy of responsibilities (n, K), in nats."""
+    """Return the entropy of responsibilities (n, K), in nats, (n,)."""
     return -(resp * np.log(np.maximum(resp, 1e-300))).sum(axis=1)

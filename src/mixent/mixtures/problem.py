@@ -1,10 +1,10 @@
-"""One problem for every mixture: weights class x component, structures per group, label likelihoods.
+"""The optimization problem of all mixtures, with joint weights of class and component and label likelihoods.
 
     maximize  sum_n w_n log sum_ck l_nc W_ck f_k(x_n) + log prior(f) [ + sum_ck rows_ck log W_ck ]
 
-W (C, K) is the joint weight of class and component, zero where a class may not use a component; l_n is the label
-likelihood of row n: one-hot when the class is known, a distribution when uncertain, all ones when absent.
-C = 1 is a plain mixture; a block of ones per class is a mixture per class; a full W shares components between classes.
+W (C, K) is the joint probability of class and component, zero where a class may not use a component; l_n is the label
+likelihood of row n: one-hot if the class is known, a distribution if it is uncertain, all ones for an unlabelled row.
+C = 1 is a mixture without classes; a block-diagonal W is a mixture per class; in a full W, classes share components.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from mixent.core.driver import Problem
 from mixent.core.stats import Stats
 from mixent.families.product import Components, ComponentStats, ProductFamily
 
-STARVED = 1e-6  # a component with less than this share of the rows is starved
+STARVED = 1e-6  # smallest share of the rows of a component
 
 
 @dataclass(frozen=True)
 class MixtureParams:
     weights: Array  # (C, K) joint p(class, component), sums to 1
     components: Components
-    repairs: int = 0  # so far
+    repairs: int = 0  # number of repairs so far
 
     @property
     def n_components(self) -> int:
@@ -34,7 +34,7 @@ class MixtureParams:
 
     @property
     def live(self) -> np.ndarray:
-        """(K,) not dropped."""
+        """(K,) which components have not been dropped."""
         return self.weights.sum(axis=0) > 0
 
 
@@ -46,7 +46,7 @@ class MixtureStats(Stats):
 
     @property
     def signed_counts(self) -> Array:
-        """(C, K) gradient of the data's part of the objective with respect to log W."""
+        """(C, K) gradient of the log-likelihood with respect to log W."""
         return self.counts
 
 
@@ -55,12 +55,12 @@ class Ready:
     weights: Array  # (C, K)
     log_weights: Array  # (K,) summed over classes
     family: tuple
-    own: tuple[Own, ...]  # per class, for rows known to belong to it
+    by_class: tuple[ClassComponents, ...]  # for rows of known class
 
 
 @dataclass(frozen=True)
-class Own:
-    """The components one class uses."""
+class ClassComponents:
+    """The components that a class uses."""
 
     index: np.ndarray
     log_weights: Array
@@ -69,25 +69,25 @@ class Own:
 
 @dataclass(frozen=True)
 class MixtureProblem(Problem):
-    """EM for the mixture: each update maximizes a lower bound that touches the objective, so it never falls."""
+    """EM for a mixture: each update maximizes a lower bound that touches the objective, which never decreases."""
 
     family: ProductFamily
-    class_prior: Array | None = None  # (C,) held fixed; None: learned
-    weight_rows: Array | None = None  # (C, K) pseudo-rows of the weights: statistics kept from before, or an anchor
+    class_prior: Array | None = None  # (C,) fixed; None: estimated
+    weight_rows: Array | None = None  # (C, K) pseudo-rows of the weights: statistics of earlier rows, or an anchor
 
     def prepare(self, params: MixtureParams) -> Ready:
         weights = params.weights
         family = self.family.prepare(params.components)
-        own = []
+        by_class = []
         for row in weights:
             index = np.flatnonzero(row > 0)
             part = family if len(index) == len(row) else self.family.restrict(family, index)
-            own.append(Own(index, np.log(row[index]), part))
-        return Ready(weights, safe_log(weights.sum(axis=0)), family, tuple(own))
+            by_class.append(ClassComponents(index, np.log(row[index]), part))
+        return Ready(weights, safe_log(weights.sum(axis=0)), family, tuple(by_class))
 
     def stats(self, ready: Ready, block: Block) -> MixtureStats:
         if block.known is not None:
-            return self._known_stats(ready.own[block.known], ready.weights.shape, block)
+            return self._known_stats(ready.by_class[block.known], ready.weights.shape, block)
         work = self.family.open(ready.family, block)
         resp = work.log_prob()
         allowed = None if block.label is None else ready.weights.T @ block.label.T  # (K, n)
@@ -96,17 +96,17 @@ class MixtureProblem(Problem):
         counts = _class_counts(ready.weights, block.label, allowed, resp)
         return MixtureStats(counts, work.moments(resp), log_lik)
 
-    def _known_stats(self, own: Own, shape: tuple[int, int], block: Block) -> MixtureStats:
-        """Rows of one known class: the components of other classes have no part in them and are not evaluated."""
-        work = self.family.open(own.family, block)
+    def _known_stats(self, used: ClassComponents, shape: tuple[int, int], block: Block) -> MixtureStats:
+        """Return the statistics of rows of a known class; only the components of this class are evaluated."""
+        work = self.family.open(used.family, block)
         resp = work.log_prob()
-        resp += own.log_weights[:, None]
+        resp += used.log_weights[:, None]
         log_lik = _normalize(resp, block)
         counts = np.zeros(shape)
-        counts[block.known, own.index] = resp.sum(axis=1)
+        counts[block.known, used.index] = resp.sum(axis=1)
         moments = work.moments(resp)
-        if len(own.index) < shape[1]:
-            moments = self.family.embed(moments, own.index, shape[1])
+        if len(used.index) < shape[1]:
+            moments = self.family.embed(moments, used.index, shape[1])
         return MixtureStats(counts, moments, log_lik)
 
     def objective(self, params: MixtureParams, total: MixtureStats) -> float:
@@ -121,7 +121,7 @@ class MixtureProblem(Problem):
 
     def update(self, params: MixtureParams, total: MixtureStats, step: float = 1.0) -> MixtureParams:
         counts = total.counts
-        if self.weight_rows is not None:  # of a component since dropped there are none
+        if self.weight_rows is not None:  # zero for a dropped component
             counts = counts + np.where(params.weights > 0, self.weight_rows, 0.0)
         if self.class_prior is not None:
             rows = counts.sum(axis=1, keepdims=True)
@@ -131,17 +131,17 @@ class MixtureProblem(Problem):
             weights = self.class_prior[:, None] * within
         else:
             weights = counts / counts.sum()
-        # zero is a mask; a component that merely starved keeps a trace, so that `repair` sees it
+        # a weight of zero is a mask; a component without rows gets a tiny weight, so that `repair` finds it
         weights = np.where(params.weights > 0, np.maximum(weights, 1e-300), 0.0)
         components = self.family.update(params.components, total.components, params.live)
         return replace(params, weights=weights, components=components)
 
     def repair(self, params: MixtureParams, total: MixtureStats) -> tuple[MixtureParams, str] | None:
-        """Re-seed a starved or collapsed component beside the heaviest one; drop it when that has been tried enough."""
+        """Re-seed a starved or degenerate component next to the heaviest one; drop it after several attempts."""
         mass = (total.counts if self.weight_rows is None else total.counts + self.weight_rows).sum(axis=0)
         live = params.live
         starved = mass < STARVED * mass.sum()
-        bad = live & (self.family.broken(params.components) | starved)
+        bad = live & (self.family.degenerate(params.components) | starved)
         if not bad.any():
             return None
         child = int(np.flatnonzero(bad)[0])
@@ -151,7 +151,7 @@ class MixtureProblem(Problem):
             return self._reseed(params, mass, child, parents, reason)
         if live.sum() > bad.sum() and (self._other_support(params, bad)):
             return self._drop(params, bad)
-        return None  # nothing to fall back on: the driver's domain test ends the run
+        return None  # no repair is possible: the driver's domain test ends the run
 
     def _reseed(
         self, params: MixtureParams, mass: Array, child: int, parents: np.ndarray, reason: str
@@ -160,23 +160,23 @@ class MixtureProblem(Problem):
         weights = np.array(params.weights)
         weights[:, [parent, child]] = weights[:, [parent, child]].mean(axis=1, keepdims=True)
         components = self.family.split(params.components, parent, child)
-        note = f"component {child} {reason}; re-seeded beside component {parent}"
+        note = f"component {child} {reason}; re-seeded next to component {parent}"
         return replace(params, weights=weights, components=components, repairs=params.repairs + 1), note
 
     def _drop(self, params: MixtureParams, bad: np.ndarray) -> tuple[MixtureParams, str]:
         weights = np.where(bad, 0.0, params.weights)
         rows = weights.sum(axis=1, keepdims=True)
         weights = weights / rows * params.weights.sum(axis=1, keepdims=True)
-        keep = int(np.flatnonzero(~bad & (weights.sum(axis=0) > 0))[0])
+        remaining = int(np.flatnonzero(~bad & (weights.sum(axis=0) > 0))[0])
         components = params.components
-        for child in np.flatnonzero(bad):  # weight 0, but its density must exist
-            components = self.family.copied(components, keep, int(child))
+        for child in np.flatnonzero(bad):  # its weight is zero, but its density must be defined
+            components = self.family.copied(components, remaining, int(child))
         names = ", ".join(map(str, np.flatnonzero(bad)))
         note = f"component {names} starved or collapsed again after being re-seeded; dropped"
         return replace(params, weights=weights, components=components), note
 
     def _alike(self, params: MixtureParams, child: int) -> np.ndarray:
-        """Components of the same classes and the same structure group."""
+        """Return which components have the same classes and the same structure group."""
         used = params.weights > 0
         group = self.family.group_of(params.n_components)
         return (used == used[:, [child]]).all(axis=0) & (group == group[child])
@@ -203,19 +203,19 @@ class MixtureProblem(Problem):
         return None if components is None else replace(like, weights=weights, components=components)
 
     def n_free(self, params: MixtureParams) -> int:
-        """Free parameters: densities, weights within classes, class priors unless held."""
+        """Return the number of free parameters: densities, weights within classes, class priors unless fixed."""
         n_classes = len(params.weights)
         within = int((params.weights > 0).sum()) - n_classes
         return self.family.n_free(params.n_components) + within + (n_classes - 1 if self.class_prior is None else 0)
 
-    # what predictions need ------------------------------------------------------------------------------------
+    # predictions ----------------------------------------------------------------------------------------------
 
     def log_components(self, ready: Ready, block: Block) -> Array:
-        """log f_k(x_n), (K, n)."""
+        """Return log f_k(x_n), (K, n)."""
         return self.family.open(ready.family, block).log_prob()
 
     def log_joint(self, ready: Ready, block: Block) -> Array:
-        """log p(class, x), (n, C): each class adds its own components in the log domain."""
+        """Return log p(class, x), (n, C): the sum over the components of each class, in the log domain."""
         log_prob = self.log_components(ready, block)
         out = np.empty((block.n_rows, len(ready.weights)))
         for c, weights in enumerate(ready.weights):
@@ -227,24 +227,24 @@ class MixtureProblem(Problem):
         return out
 
     def log_resp(self, ready: Ready, block: Block) -> Array:
-        """log p(component, x), (K, n), classes summed out."""
+        """Return log p(component, x), (K, n), summed over classes."""
         log_prob = self.log_components(ready, block)
         log_prob += ready.log_weights[:, None]
         return log_prob
 
 
 def _normalize(log_joint: Array, block: Block) -> float:
-    """Turn log p(k, x) into weighted responsibilities in place; return the weighted log-likelihood."""
+    """Replace log p(k, x) by weighted responsibilities in place and return the weighted log-likelihood."""
     log_lik = softmax_columns(log_joint)
     if block.weight is None:
         return float(log_lik.sum())
     log_joint *= block.weight
-    # weight zero is the row left out, whatever its density
+    # a row of weight zero is excluded, even if its density is zero
     return float(np.where(block.weight > 0, log_lik, 0.0) @ block.weight)
 
 
 def _class_counts(weights: Array, label: Array | None, allowed: Array | None, resp: Array) -> Array:
-    """(C, K): sum_n r_nk p(c | k, label_n)."""
+    """Return sum_n r_nk p(c | k, label_n), (C, K)."""
     if label is None or allowed is None:
         shares = weights / np.maximum(weights.sum(axis=0), 1e-300)
         return shares * resp.sum(axis=1)

@@ -1,4 +1,4 @@
-"""What the rest of the library knows of the estimators in this folder."""
+"""Registration of the estimators in this folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mixent.mixtures.describe import describe_classifier, describe_mixture, desc
 from mixent.mixtures.describe_rows import classifier_on_rows, mixture_on_rows
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import Stage
-from mixent.mixtures.online import Kept
+from mixent.mixtures.online import PastStatistics
 from mixent.mixtures.options import Conditional, Likelihood, MinimumError, MixturePrior, Search
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 from mixent.mixtures.shared import SharedMixtureClassifier
@@ -33,7 +33,7 @@ PARTS = (
     GaussianFamily,
     Gaussians,
     Group,
-    Kept,
+    PastStatistics,
     Likelihood,
     MinimumError,
     MixtureParams,
@@ -64,7 +64,7 @@ register(
     recipes=(
         Recipe(
             "mixture",
-            "a mixture for each class, size and structure chosen inside",
+            "a mixture for each class, with numbers of components and structure selected by cross-validation",
             lambda setting: MixtureClassifier(**setting.common),
             4.0,
         ),

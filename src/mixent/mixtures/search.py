@@ -1,8 +1,8 @@
-"""Choose components, structure and prior of a classifier together, by cross-validated log-loss.
+"""Joint selection of components, structure and prior of a classifier by cross-validated log-loss.
 
-Held-out log-loss is what the user of the probabilities pays, and unlike BIC it sees the classes. Each candidate is
-scored after its best temperature: densities fitted to few rows are over-confident by a factor that the held-out rows
-reveal, and the ranking should not depend on what the temperature will mend anyway.
+Unlike BIC, the held-out log-loss measures the quality of the class probabilities. Each candidate is scored with its
+best temperature: densities fitted to few rows are overconfident by a factor that can be estimated from held-out rows,
+and the ranking should not depend on an error that the temperature corrects.
 """
 
 from __future__ import annotations
@@ -18,94 +18,94 @@ from mixent.base.temperature import fit_temperature, row_losses
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.observers import Progress
-from mixent.mixtures.fit_plan import Candidate, Job
+from mixent.mixtures.fit_plan import Candidate, FitPlan
 from mixent.mixtures.predict import each_row
 
-ENOUGH = 60  # labelled rows below which cross-validation is mostly noise
-SECOND = 10  # rows the second largest class must have
+MIN_LABELLED = 60  # labelled rows below which cross-validation is mostly noise
+MIN_SECOND = 10  # minimum number of rows of the second largest class
 STRENGTHS = (0.2, 1.0, 5.0, 25.0)  # pseudo-rows of the prior, in units of (columns + 2)
 ROWS_PER_COMPONENT = 5
-LEVEL = 0.5  # standard errors within which candidates count as equally good
-NOISES = (0.03, 0.1)  # shares of each column's variance put on every training row
-BETTER = 0.002  # nats by which a larger model must win
-HELD_OUT = 2000  # rows enough to score a candidate on
+LEVEL = 0.5  # standard errors within which candidates are considered equally good
+NOISES = (0.03, 0.1)  # variance of the noise added to training rows, relative to the variance of each column
+BETTER = 0.002  # nats by which a larger model must be better
+HELD_OUT = 2000  # held-out rows that suffice to score a candidate
 
-SURE = 100  # held-out rows from which one fold shows that a candidate is far behind
+MIN_FIRST_FOLD = 100  # held-out rows of the first fold needed to discard a candidate after it
 
 
 def search(
-    job: Job, structures: list[str] | None, max_components: int, cv: Any, show: Progress | None
+    plan: FitPlan, structures: list[str] | None, max_components: int, cv: Any, show: Progress | None
 ) -> tuple[Candidate, list[dict], float]:
-    """The best candidate, the table of all, and the temperature."""
-    folds = make_folds(job, cv)
+    """Return the selected candidate, the table of all candidates, and the temperature."""
+    folds = make_folds(plan, cv)
     if folds is None:
-        return default(job, structures), [], 1.0
-    scores = _Scores(job, folds, show)
+        return default(plan, structures), [], 1.0
+    scores = _Scores(plan, folds, show)
     names = structures or ["VVV", "VVI"]
-    tied = [] if structures or job.est.across_classes else ["EEE", "EEI"]
-    if not len(job.summary.center):  # only categories: covariances do not matter
+    tied = [] if structures or plan.est.across_classes else ["EEE", "EEI"]
+    if not len(plan.summary.center):  # no numeric columns, hence no covariances
         names, tied = names[:1], []
-    for candidate in _single(job, names, tied):
+    for candidate in _single(plan, names, tied):
         scores.add(candidate)
     poor = 0
     for count in (2, 3, 4, 6, 8, 12, 16, 24, 32):
         if count > max_components or poor == 2:
             break
         before = scores.best_loss
-        for candidate in _several(job, names, tied, count, scores):
+        for candidate in _several(plan, names, tied, count, scores):
             scores.add(candidate)
         poor = 0 if scores.best_loss < before - BETTER else poor + 1
     return scores.result()
 
 
-def default(job: Job, structures: list[str] | None) -> Candidate:
-    """One well-shrunk Gaussian per class: what few rows allow."""
-    rows = job.default_rows()
-    if rows is not None and job.prior_options.automatic:
+def default(plan: FitPlan, structures: list[str] | None) -> Candidate:
+    """Return the candidate for few rows: one Gaussian per class with strong shrinkage."""
+    rows = plan.default_rows()
+    if rows is not None and plan.prior_options.automatic:
         rows = 5.0 * rows
     name = (structures or ["VVV"])[0]
-    return _candidate(job, 1, name, bool(job.est.across_classes), rows)
+    return _candidate(plan, 1, name, bool(plan.est.across_classes), rows)
 
 
-def _candidate(job: Job, count: int, name: str, across: bool, rows: float | None) -> Candidate:
-    """No class gets more components than its rows can carry."""
-    counts = np.minimum(count, np.maximum(1, job.class_rows() // ROWS_PER_COMPONENT))
-    return Candidate(tuple(counts.tolist()), (name,) * job.n_classes, across, rows)
+def _candidate(plan: FitPlan, count: int, name: str, across: bool, rows: float | None) -> Candidate:
+    """Return a candidate with at most one component per `ROWS_PER_COMPONENT` rows of each class."""
+    counts = np.minimum(count, np.maximum(1, plan.class_rows() // ROWS_PER_COMPONENT))
+    return Candidate(tuple(counts.tolist()), (name,) * plan.n_classes, across, rows)
 
 
-def _strengths(job: Job) -> list[float | None]:
-    if job.prior_options.automatic and len(job.summary.center):
-        return [s * (len(job.summary.center) + 2) for s in STRENGTHS]
-    return [job.default_rows()]
+def _strengths(plan: FitPlan) -> list[float | None]:
+    if plan.prior_options.automatic and len(plan.summary.center):
+        return [s * (len(plan.summary.center) + 2) for s in STRENGTHS]
+    return [plan.default_rows()]
 
 
-def _single(job: Job, names: list[str], tied: list[str]) -> Iterator[Candidate]:
-    across = bool(job.est.across_classes)
+def _single(plan: FitPlan, names: list[str], tied: list[str]) -> Iterator[Candidate]:
+    across = bool(plan.est.across_classes)
     for name in names:
-        for rows in _strengths(job):
-            yield _candidate(job, 1, name, across, rows)
+        for rows in _strengths(plan):
+            yield _candidate(plan, 1, name, across, rows)
     for name in tied:
-        yield _candidate(job, 1, name, True, job.default_rows())
+        yield _candidate(plan, 1, name, True, plan.default_rows())
 
 
-def _several(job: Job, names: list[str], tied: list[str], count: int, scores: _Scores) -> Iterator[Candidate]:
-    """For each structure, the prior that served it best so far and its neighbors."""
-    strengths = _strengths(job)
+def _several(plan: FitPlan, names: list[str], tied: list[str], count: int, scores: _Scores) -> Iterator[Candidate]:
+    """Yield candidates with several components: for each structure its best prior so far and the adjacent ones."""
+    strengths = _strengths(plan)
     for name in names:
         best = strengths.index(scores.best_rows(name, strengths))
         for rows in strengths[max(0, best - 1) : best + 2]:
-            yield _candidate(job, count, name, bool(job.est.across_classes), rows)
-        if len(job.summary.center):
-            one = _candidate(job, count, name, bool(job.est.across_classes), strengths[best])
-            yield replace(one, local=True)
+            yield _candidate(plan, count, name, bool(plan.est.across_classes), rows)
+        if len(plan.summary.center):
+            candidate = _candidate(plan, count, name, bool(plan.est.across_classes), strengths[best])
+            yield replace(candidate, local=True)
             for noise in NOISES if len(strengths) > 1 else ():
-                yield replace(one, prior_rows=strengths[0], local=True, noise=noise)
+                yield replace(candidate, prior_rows=strengths[0], local=True, noise=noise)
     for name in tied:
-        yield _candidate(job, count, name, True, job.default_rows())
+        yield _candidate(plan, count, name, True, plan.default_rows())
 
 
 def _settings(candidate: Candidate) -> dict[str, Any]:
-    """The settings of a candidate, for the table of a search."""
+    """Return the settings of a candidate, for the table of the search."""
     return {
         "n_components": list(candidate.counts),
         "covariance": candidate.structures[0],
@@ -117,13 +117,13 @@ def _settings(candidate: Candidate) -> dict[str, Any]:
 
 
 class _Scores:
-    """Held-out log-loss of every candidate tried."""
+    """Held-out log-loss of the candidates."""
 
-    def __init__(self, job: Job, folds: list[Fold], show: Progress | None) -> None:
-        self.job, self.show = job, show
-        self.parts = [(job.take(train).with_learned_priors(), held) for train, held in folds]
-        self.target = job.target_shares()
-        self.weight = job.table.row_weights
+    def __init__(self, plan: FitPlan, folds: list[Fold], show: Progress | None) -> None:
+        self.plan, self.show = plan, show
+        self.parts = [(plan.take(train).with_learned_priors(), held) for train, held in folds]
+        self.target = plan.target_shares()
+        self.weight = plan.table.row_weights
         self.records: list[dict] = []
         self.tried: set[Candidate] = set()
         self.best_first = np.inf  # lowest loss on the first fold
@@ -137,7 +137,7 @@ class _Scores:
         return min(same, key=lambda r: r["log_loss"])["prior_rows"]
 
     def add(self, candidate: Candidate) -> None:
-        """Score on all folds; a candidate far behind on the first is dropped there."""
+        """Score a candidate on all folds; discard it after the first fold if it is much worse than the best."""
         if candidate in self.tried:
             return
         self.tried.add(candidate)
@@ -151,9 +151,9 @@ class _Scores:
             density, prior = np.concatenate(densities), np.concatenate(priors)
             temperature, loss, raw = fit_temperature(density, prior, self.target[rows], self.weight[rows])
             if len(densities) == 1:
-                behind = len(held) >= SURE and loss > 1.3 * self.best_first + BETTER
+                worse = len(held) >= MIN_FIRST_FOLD and loss > 1.3 * self.best_first + BETTER
                 self.best_first = min(self.best_first, loss)
-                if behind:
+                if worse:
                     break
         wrong = (prior + temperature * density).argmax(axis=1) != self.target[rows].argmax(axis=1)
         scores = {
@@ -166,31 +166,31 @@ class _Scores:
         }
         self.records.append({**_settings(candidate), **scores, "candidate": candidate})
         if self.show is not None:
-            what = f"{candidate.structures[0]} with {max(candidate.counts)}: log-loss {loss:.4f}"
-            self.show(len(self.records), max(40, len(self.records)), what)
+            text = f"{candidate.structures[0]} with {max(candidate.counts)}: log-loss {loss:.4f}"
+            self.show(len(self.records), max(40, len(self.records)), text)
 
-    def _held_out(self, part: Job, held: np.ndarray, candidate: Candidate) -> tuple[Array, Array]:
-        """log p(x | class) and log p(class), (n, C), of the held-out rows."""
-        found, _ = part.fit(candidate, quick=True)
-        table = self.job.table.take(held)
+    def _held_out(self, part: FitPlan, held: np.ndarray, candidate: Candidate) -> tuple[Array, Array]:
+        """Return log p(x | class) and log p(class) of the held-out rows, (n, C)."""
+        fitted, _ = part.fit(candidate, quick=True)
+        table = self.plan.table.take(held)
         block = Block(table.X, table.codes)
-        log_joint = found.problem.log_joint
-        joint = each_row(found.problem, found.params, block, log_joint, self.job.n_classes, self.job.est.n_jobs)
-        prior = np.tile(np.log(found.params.weights.sum(axis=1)), (len(held), 1))
+        log_joint = fitted.problem.log_joint
+        joint = each_row(fitted.problem, fitted.params, block, log_joint, self.plan.n_classes, self.plan.est.n_jobs)
+        prior = np.tile(np.log(fitted.params.weights.sum(axis=1)), (len(held), 1))
         return joint - prior, prior
 
     def result(self) -> tuple[Candidate, list[dict], float]:
-        """The candidate with the fewest components that is not worse than the best by more than half a standard error.
+        """Return the candidate with the fewest components within half a standard error of the best, and the table.
 
-        The best of forty is best partly by luck; on the same rows, a simpler one within noise of it predicts better.
-        Candidates dropped after the first fold stand last in the table.
+        The best of about forty candidates is the best partly by chance; a simpler one of about the same loss predicts
+        better on average. Candidates discarded after the first fold are last in the table.
         """
         ranked = sorted(self.records, key=lambda r: (r["folds"] < len(self.parts), r["log_loss"]))
         level = [r for r in ranked if r["folds"] == ranked[0]["folds"] and self._level(r, ranked[0])]
         chosen = min(level, key=lambda r: (sum(r["n_components"]), r["log_loss"]))
         table = [{k: v for k, v in r.items() if k not in ("candidate", "row_losses")} for r in ranked]
-        for record, line in zip(ranked, table):
-            line["chosen"] = record is chosen
+        for record, entry in zip(ranked, table):
+            entry["chosen"] = record is chosen
         return chosen["candidate"], table, chosen["temperature"]
 
     def _level(self, record: dict, best: dict) -> bool:
@@ -202,16 +202,16 @@ class _Scores:
         return bool(mean <= LEVEL * error)
 
 
-def make_folds(job: Job, cv: Any, *, every: bool = False) -> list[Fold] | None:
-    """(training rows, held-out rows) pairs; rows without a label are always trained on.
+def make_folds(plan: FitPlan, cv: Any, *, every: bool = False) -> list[Fold] | None:
+    """Return (training rows, held-out rows) of each fold; unlabelled rows are always in the training part.
 
-    None when there are too few labelled rows to learn anything from folds. Folds beyond what gives `HELD_OUT`
-    rows are left out, unless `every` one is wanted.
+    Returns None if there are too few labelled rows for cross-validation. Unless `every` is True, folds are left out
+    once there are `HELD_OUT` held-out rows.
     """
-    rows = job.class_rows()
-    if rows.sum() < ENOUGH or np.sort(rows)[-2] < SECOND:
+    rows = plan.class_rows()
+    if rows.sum() < MIN_LABELLED or np.sort(rows)[-2] < MIN_SECOND:
         return None
-    folds = label_folds(job.codes, job.counted, job.seed, cv)
+    folds = label_folds(plan.codes, plan.positive, plan.seed, cv)
     if every:
         return folds
     enough = np.flatnonzero(np.cumsum([len(held) for _, held in folds]) >= HELD_OUT)

@@ -1,4 +1,4 @@
-"""The Bayes classifier with mixture components shared by all classes."""
+"""Bayes classifier with mixture components shared by all classes."""
 
 from __future__ import annotations
 
@@ -10,71 +10,137 @@ from mixent.base.params import check_count
 from mixent.core.observers import Progress
 from mixent.data import Labels, Schema
 from mixent.mixtures.bayes import BayesMixture
-from mixent.mixtures.fit_plan import Candidate, Job, Outcome
+from mixent.mixtures.fit_plan import Candidate, FitPlan, Outcome
 from mixent.mixtures.options import Conditional, MinimumError, MixturePrior, Search, read_training
 
 if TYPE_CHECKING:
-    from mixent.mixtures.training import Plan
+    from mixent.mixtures.training import TrainingPlan
 
 
 class SharedMixtureClassifier(BayesMixture):
-    """Bayes classifier with components shared by all classes: p(x | class) = sum_k a_ck f_k(x).
+    """Bayes classifier with mixture components shared by all classes: p(x | class) = sum_k a_ck f_k(x).
 
-    With joint weights W_ck = p_c a_ck, label likelihoods l_n (one-hot when known, all ones when absent) and
-    a_n = log sum_ck l_nc W_ck f_k(x_n),  b_n = log sum_ck W_ck f_k(x_n).  Maximizes
+    With joint weights W_ck = p_c a_ck, label likelihoods l_n (one-hot for a known label, all ones for an unlabelled
+    row), a_n = log sum_ck l_nc W_ck f_k(x_n)  and  b_n = log sum_ck W_ck f_k(x_n).  Maximizes
 
-    * training="likelihood":   sum_n w_n a_n + log prior(f)  by EM (Theorem 3.1 of Baras and Baras);
-    * training="conditional":  sum_n w_n [a_n - blend b_n] + (1 - blend) log prior(f) - anchor,  that is, at blend = 1,
-      sum log p(class | x) (Theorem 4.2);
-    * training="error":        - sum_n w_n / (1 + (p_n / (1 - p_n))^sharpness) - anchor  with p_n = p(label_n | x_n),
-      a smoothed count of errors.
+    * training="likelihood":   sum_n w_n a_n + log prior(f)  by EM (Theorem 3.1 of [1]_);
+    * training="conditional":  sum_n w_n [a_n - blend b_n] + (1 - blend) log prior(f) - penalty,  which for blend = 1 is
+      the conditional log-likelihood sum log p(class | x) (Theorem 4.2 of [1]_), by extended Baum-Welch [2]_;
+    * training="error":        - sum_n w_n / (1 + (p_n / (1 - p_n))^sharpness) - penalty  with p_n = p(label_n | x_n),
+      a smoothed count of errors [3]_.
 
-    The anchor pays for leaving the solution where training starts: `anchor` pseudo-rows of each component times
-    KL(component there || component here), and likewise for the weights. That is the likelihood solution, or that with
-    the components divided among the classes, whichever leads further. The objective never falls.
+    The penalty regularizes training towards its initial solution [4]_: `anchor` pseudo-rows of each component times
+    KL(initial component || component), and likewise for the weights. The initial solution is that of maximum
+    likelihood, with shared components or with the components divided among the classes, whichever gives the higher
+    objective. The objective never decreases.
 
-    Classes made of the same hidden groups in different proportions need fewer parameters than with a mixture each.
-    Missing values are integrated out exactly, for every kind of training.
+    If classes consist of the same hidden groups in different proportions, this model needs fewer parameters than a
+    mixture for each class. Missing values are integrated out exactly for every kind of training.
 
     Parameters
     ----------
-    n_components : int or "auto"
-        Components in all; "auto" chooses their number, see `search`.
-    covariance : str, list or "auto"
-        Covariance structure (see `GaussianMixture`). With n_components="auto" a list is searched, and "auto" stands
-        for VVI, EEE and VVV; otherwise "auto" means "VVV".
-    prior : "auto", float, None or MixturePrior
-        Pseudo-rows that shrink each covariance towards that within the parts EM starts from; "auto" takes columns + 2,
-        None is plain maximum likelihood. A `MixturePrior` also has the smoothing of category tables.
-    class_prior : "empirical" or (C,) array
-        Class priors: learned with the rest, or held at these values.
-    training : "likelihood", "conditional", "error", Conditional or MinimumError
-        What is maximized, see above. The likelihood also gives a model of the rows; the others give better decisions
-        where the densities are not quite Gaussian.
-    search : None, str or Search
-        How components are found and, with n_components="auto", chosen: a criterion ("cv", "bic", "icl", "dic",
-        "dic_robust", "cbic") or a `Search`. Defaults: criterion "cv", up to 12 components.
-    init : "kmeans++" or "random"
-        How parts of the rows start.
-    n_init : int
-        Starts; odd ones split each class, even ones all rows together. Each runs a few passes, the best runs on.
-    tol, max_iter, accelerate, categorical, random_state, n_jobs, progress
-        See `GaussianMixture`.
-    forgetting : float
-        Share of what earlier batches left behind that each call of `partial_fit` forgets.
+    n_components : int or "auto", default="auto"
+        Total number of components; "auto" selects it, see `search`.
+    covariance : str, list or "auto", default="auto"
+        Covariance structure (see `GaussianMixture`). With n_components="auto", the structure is selected from a list,
+        or from VVI, EEE and VVV with "auto"; otherwise "auto" is "VVV".
+    prior : "auto", float, None or MixturePrior, default="auto"
+        Number of pseudo-rows that shrink each covariance towards the covariance within the initial clusters; "auto" is
+        the number of numeric columns + 2, None is maximum likelihood. A `MixturePrior` also has the smoothing of
+        categorical columns.
+    class_prior : "empirical" or (C,) array, default="empirical"
+        Class priors: estimated with the other parameters, or fixed at these values.
+    training : "likelihood", "conditional", "error", Conditional or MinimumError, default="likelihood"
+        Objective, see above. With "likelihood", the model also describes the distribution of the rows; the others give
+        better decisions if the densities are not exactly Gaussian.
+    search : None, str or Search, default=None
+        How components are found and, with n_components="auto", selected: a criterion ("cv", "bic", "icl", "dic",
+        "dic_robust", "cbic") or a `Search`. The default criterion is "cv", with up to 12 components.
+    init : "kmeans++" or "random", default="kmeans++"
+        Initialization of the clusters.
+    n_init : int, default=2
+        Number of initializations: the first, third, ... cluster the rows of each class, the others all rows together.
+        Each is run for a few passes, and the best is continued.
+    tol : float, default=1e-5
+        Training stops when the gain of a pass is below this value, in nats per row.
+    max_iter : int, default=500
+        Maximum number of passes over the data.
+    accelerate : bool, default=True
+        Whether to use SQUAREM extrapolation; an extrapolated step is accepted only if it increases the objective.
+    categorical : "auto" or list, default="auto"
+        Columns to treat as categorical, regardless of their type.
+    forgetting : float, default=0.0
+        Share by which each call of `partial_fit` reduces the weight of earlier rows.
+    random_state : int, RandomState or None, default=None
+        Seed of the initialization and of the folds.
+    n_jobs : int or None, default=None
+        Number of threads; None uses all cores. The result is identical to the last bit for any number.
+    progress : bool or callable, default=False
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
-    classes_, class_prior_
-        Class labels and their priors.
+    classes_ : (C,) array
+        Class labels.
+    class_prior_ : (C,) array
+        Class priors.
     weights_ : (C, K) array
-        Joint weight of class and component.
+        Joint weights of class and component.
     class_given_component_ : (C, K) array
         p(class | component).
-    means_, covariances_, category_probabilities_, run_
-        See `GaussianMixture`. `run_` is that of the discriminative training where there was one.
-    search_, path_, temperature_
-        See `MixtureClassifier`.
+    component_class_ : (K,) array of int
+        Index of the most probable class of each component.
+    means_, covariances_, category_probabilities_
+        Parameters of the components, see `GaussianMixture`.
+    n_components_ : int
+        Number of components.
+    covariance_ : str
+        Covariance structure.
+    prior_rows_ : float or None
+        Number of pseudo-rows of the prior.
+    n_parameters_ : int
+        Number of free parameters.
+    temperature_ : float
+        T in p(class | x) proportional to p(class) p(x | class)^T; less than 1 if "auto" found that the model is
+        overconfident on held-out rows.
+    run_ : Run
+        Result of the optimization (of the discriminative training, if any): `status`, `trace`, `objective`.
+    search_ : list of dict
+        The models tried: n_components, covariance, the criteria or log_loss and error, and whether it was `chosen`.
+    path_ : list of Stage
+        The stages of incremental growth: n_components, log_likelihood, n_free, evaluations (rows x components), fitted.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : (n_features_in_,) array
+        Names of the columns, if X has names.
+    schema_ : Schema
+        Names, types and categories of the columns.
+    varying_ : (d',) array of int
+        Numeric columns that vary. The others are left out of the density, since their likelihood would be infinite.
+    constants_ : (d,) array
+        Values of the constant numeric columns, NaN for the others.
+    problem_, params_ : MixtureProblem, MixtureParams
+        The optimization problem and its solution.
+    statistics_ : PastStatistics or None
+        Expected sufficient statistics of the training rows, from which `partial_fit` continues; None after
+        discriminative training.
+
+    See Also
+    --------
+    MixtureClassifier : Bayes classifier with a mixture for each class.
+    GaussianMixture : Mixture without classes.
+
+    References
+    ----------
+    .. [1] Baras, A. S. and Baras, J. S. Context-dependent multi-class classification with unknown observation and class
+       distributions with applications to bioinformatics. Sections III and IV (document 000).
+    .. [2] Gopalakrishnan, P. S., Kanevsky, D., Nadas, A. and Nahamoo, D. (1991). An inequality for rational functions
+       with applications to some statistical estimation problems. IEEE Transactions on Information Theory, 37(1),
+       107-113.
+    .. [3] Juang, B. H. and Katagiri, S. (1992). Discriminative learning for minimum error classification. IEEE
+       Transactions on Signal Processing, 40(12), 3043-3054.
+    .. [4] Povey, D. and Woodland, P. C. (2002). Minimum phone error and I-smoothing for improved discriminative
+       training. IEEE International Conference on Acoustics, Speech, and Signal Processing.
 
     Examples
     --------
@@ -130,41 +196,41 @@ class SharedMixtureClassifier(BayesMixture):
         super()._check()
         check_count("n_init", self.n_init)
         if isinstance(self.covariance, dict):
-            raise ValueError("covariance by class makes no sense for shared components; name one structure")
+            raise ValueError("covariance must be one structure, since all classes share the components; got a dict")
 
-    def _fit_job(self, job: Job, labels: Labels, training: Plan | None, show: Progress | None) -> Outcome:
+    def _fit_plan(self, plan: FitPlan, labels: Labels, training: TrainingPlan | None, show: Progress | None) -> Outcome:
         from mixent.mixtures.selection import grown_shared, select_shared
         from mixent.mixtures.training import shared_starts, train
 
         if isinstance(self.n_components, str):
-            outcome = select_shared(job, self._structures(), show)
+            outcome = select_shared(plan, self._structures(), show)
         elif self._group("search").grown:
-            outcome = grown_shared(job, self._candidate(job), show)
+            outcome = grown_shared(plan, self._candidate(plan), show)
         else:
-            candidate = self._candidate(job)
-            found, _ = job.fit(candidate, None if training else show, starts=job.parts(candidate, self.n_init))
-            outcome = Outcome(found, candidate)
+            candidate = self._candidate(plan)
+            fitted, _ = plan.fit(candidate, None if training else show, starts=plan.parts(candidate, self.n_init))
+            outcome = Outcome(fitted, candidate)
         if training is None:
             return outcome
 
         self._warn(outcome)
-        starts = shared_starts(job, outcome.candidate, outcome.found)
-        # folds have trained too, so their temperature is that of the trained model
-        return replace(outcome, found=train(job, starts, training, show))
+        starts = shared_starts(plan, outcome.candidate, outcome.fitted)
+        # the models of the folds were trained, too, so the temperature is that of the trained model
+        return replace(outcome, fitted=train(plan, starts, training, show))
 
-    def _candidate(self, job: Job) -> Candidate:
+    def _candidate(self, plan: FitPlan) -> Candidate:
         count = check_count("n_components", self.n_components, also="'auto'")
-        if count > job.table.n_rows:
-            raise ValueError(f"n_components={count} needs at least as many rows; X has {job.table.n_rows}")
+        if count > plan.table.n_rows:
+            raise ValueError(f"n_components={count} needs at least as many rows; X has {plan.table.n_rows}")
         names = self._structures() or ["VVV"]
         if not isinstance(self.covariance, str):
-            raise ValueError("a list of covariances is searched: set n_components='auto', or name one structure")
-        return shared_candidate(job, count, names[0])
+            raise ValueError("a list of covariances needs n_components='auto'; set it, or pass one structure")
+        return shared_candidate(plan, count, names[0])
 
-    def _keep(self, outcome: Outcome, labels: Labels, schema: Schema) -> None:
-        super()._keep(outcome, labels, schema)
-        self.n_components_ = outcome.found.params.n_components
+    def _set_fitted(self, outcome: Outcome, labels: Labels, schema: Schema) -> None:
+        super()._set_fitted(outcome, labels, schema)
+        self.n_components_ = outcome.fitted.params.n_components
 
 
-def shared_candidate(job: Job, count: int, name: str) -> Candidate:
-    return Candidate((count,), (name,), False, job.default_rows(), local=True, shared=True)
+def shared_candidate(plan: FitPlan, count: int, name: str) -> Candidate:
+    return Candidate((count,), (name,), False, plan.default_rows(), local=True, shared=True)

@@ -1,9 +1,9 @@
-"""From a mixture fitted by likelihood to one trained for its posterior.
+"""Discriminative training of a mixture, starting from its maximum likelihood solution.
 
-The conditional likelihood has its supremum at infinity on separable rows, so training is held to the likelihood
-solution it starts from by pseudo-rows that look as that solution does ("I-smoothing"): the objective pays
-rows x KL(component there || component here) for leaving it. Training may also stop early, when held-out rows gain
-nothing more.
+For separable rows the conditional likelihood has its supremum at infinity. Training is therefore regularized towards
+the initial solution by pseudo-rows of its components ("I-smoothing"): the objective has the penalty
+rows x KL(initial component || component). Training may also stop early, when the score of held-out rows no longer
+improves.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from mixent.core.observers import Progress, ShowProgress
 from mixent.core.proposals import Squarem
 from mixent.families.product import Components
 from mixent.mixtures.discriminative import ConditionalLikelihood, Criterion, DiscriminativeProblem, SmoothedError
-from mixent.mixtures.fit_plan import Candidate, Job
+from mixent.mixtures.fit_plan import Candidate, FitPlan
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.options import Conditional, Likelihood, MinimumError
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
-SHORT = 20  # passes before the best of several starts goes on
-PATIENCE = 10  # passes without gain on the held-out rows
-LENT = 0.01  # of its weight a class lends to the components of others, where they were learned apart
+SHORT = 20  # passes of the short runs from several starts
+PATIENCE = 10  # passes without improvement on the held-out rows
+SMOOTHING = 0.01  # share of the weight of a class that is spread over all components
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is to be trained for, and how: read once from the estimator's options."""
+class TrainingPlan:
+    """Objective and algorithm of discriminative training, from the options of the estimator."""
 
     criterion: Criterion
-    anchor_rows: float | None  # None: see `default_anchor`
+    anchor_rows: float | None  # None: `default_anchor`
     solver: str
     validation: float | None
 
     @property
     def prior_share(self) -> float:
-        """How much of the likelihood, and with it of its prior, is in the objective."""
+        """Share of the joint likelihood, and of its prior, in the objective."""
         return 1.0 - self.criterion.blend if isinstance(self.criterion, ConditionalLikelihood) else 0.0
 
 
-def read_plan(training: Likelihood | Conditional | MinimumError) -> Plan | None:
-    """The options of an estimator, checked; None for plain likelihood."""
+def training_plan(training: Likelihood | Conditional | MinimumError) -> TrainingPlan | None:
+    """Check the options of an estimator and return the plan; None for maximum likelihood."""
     if isinstance(training, Likelihood):
         return None
     training.check()
@@ -57,179 +57,183 @@ def read_plan(training: Likelihood | Conditional | MinimumError) -> Plan | None:
         criterion = SmoothedError(float(training.sharpness))
     anchor = None if isinstance(training.anchor, str) else float(training.anchor)
     validation = None if training.validation is None else float(training.validation)
-    return Plan(criterion, anchor, training.solver, validation)
+    return TrainingPlan(criterion, anchor, training.solver, validation)
 
 
 @dataclass(frozen=True)
-class Begun:
-    """A likelihood solution and the problem anchored at it."""
+class TrainingStart:
+    """A maximum likelihood solution and the problem of training from it."""
 
     problem: DiscriminativeProblem
-    plain: MixtureProblem  # what predicts afterwards: neither anchor nor criterion
+    plain: MixtureProblem  # for predictions: without anchor and criterion
     params: MixtureParams
 
-    def merit(self, objective: float) -> float:
-        """The objective with the parts of prior and anchor counted from zero at the start: comparable among starts."""
+    def relative(self, objective: float) -> float:
+        """Return the objective minus the log prior at the start, which is comparable between starts."""
         return objective - self.problem.log_prior(self.params)
 
 
-Starts = Callable[[Job], Sequence[Fitted]]  # likelihood solutions of a job
+Starts = Callable[[FitPlan], Sequence[Fitted]]  # maximum likelihood solutions of a plan
 
 
-def train(job: Job, starts: Starts, training: Plan, show: Progress | None = None) -> Fitted:
-    """Train from each likelihood solution for a while, then on from the best.
+def train(plan: FitPlan, starts: Starts, training: TrainingPlan, show: Progress | None = None) -> Fitted:
+    """Train from each maximum likelihood solution for a few passes, then continue from the best.
 
-    With `validation`, part of the labelled rows is held out first, to learn after how many passes they gain nothing
-    more; the training proper then takes all rows and as many passes.
+    With `validation`, some labelled rows are held out first to determine the number of passes after which their score
+    is best; then all rows are used for training with this number of passes.
     """
-    passes = job.est.max_iter
+    passes = plan.est.max_iter
     if training.validation is not None:
-        passes = _passes_until_best(job, starts, training)
+        passes = _passes_until_best(plan, starts, training)
     observers: list[Observer] = [] if show is None else [ShowProgress(show, passes)]
-    found, part = starts(job), _counted(job, training)
-    begun = _best_start(part, found, training, passes)
-    done = _solve(part, begun, training, passes, observers)
-    if training.validation is not None and done.status is Status.MAX_PASSES and passes < job.est.max_iter:
-        enough = f"held-out rows gained nothing more after {passes} passes"
+    solutions, part = starts(plan), _training_rows(plan, training)
+    start = _best_start(part, solutions, training, passes)
+    result = _solve(part, start, training, passes, observers)
+    if training.validation is not None and result.status is Status.MAX_PASSES and passes < plan.est.max_iter:
+        message = f"the score of held-out rows did not improve after {passes} passes"
         if passes == 1:
-            enough = "held-out rows gained nothing from training; this is where it started"
-        done = replace(done, status=Status.STOPPED, message=enough)
-    return Fitted(begun.plain, done.params, replace(done, last=None))
+            message = "training did not improve the score of held-out rows; the initial parameters are returned"
+        result = replace(result, status=Status.STOPPED, message=message)
+    return Fitted(start.plain, result.params, replace(result, last=None))
 
 
-def _counted(job: Job, training: Plan) -> Job:
-    """The rows that count: without a share of the likelihood, those with a label."""
-    if training.prior_share > 0 or (job.codes >= 0).all():
-        return job
-    return job.take(np.flatnonzero(job.codes >= 0))
+def _training_rows(plan: FitPlan, training: TrainingPlan) -> FitPlan:
+    """Return the plan of the rows in the objective: without a share of the joint likelihood, the labelled rows."""
+    if training.prior_share > 0 or (plan.codes >= 0).all():
+        return plan
+    return plan.take(np.flatnonzero(plan.codes >= 0))
 
 
-def _best_start(job: Job, starts: Sequence[Fitted], training: Plan, passes: int) -> Begun:
-    begun = [Begun(anchored(job, start, training), start.problem, start.params) for start in starts]
-    if len(begun) == 1:
-        return begun[0]
-    short = [_solve(job, b, training, min(SHORT, passes)) for b in begun]
-    merits = [b.merit(r.objective) for b, r in zip(begun, short)]
-    return begun[int(np.argmax(np.where(np.isfinite(merits), merits, -np.inf)))]
+def _best_start(plan: FitPlan, starts: Sequence[Fitted], training: TrainingPlan, passes: int) -> TrainingStart:
+    candidates = [TrainingStart(anchored(plan, start, training), start.problem, start.params) for start in starts]
+    if len(candidates) == 1:
+        return candidates[0]
+    short = [_solve(plan, candidate, training, min(SHORT, passes)) for candidate in candidates]
+    values = [candidate.relative(result.objective) for candidate, result in zip(candidates, short)]
+    return candidates[int(np.argmax(np.where(np.isfinite(values), values, -np.inf)))]
 
 
-def _solve(job: Job, begun: Begun, training: Plan, passes: int, observers: Sequence[Observer] = ()) -> Run:
-    problem, start = begun.problem, begun.params
-    n_components = start.n_components
-    source, stop = job.source(problem.family, n_components), Stop(job.est.tol, passes)
-    with job.executor(n_components) as executor:
+def _solve(
+    plan: FitPlan, start: TrainingStart, training: TrainingPlan, passes: int, observers: Sequence[Observer] = ()
+) -> Run:
+    problem, params = start.problem, start.params
+    n_components = params.n_components
+    source, stop = plan.source(problem.family, n_components), Stop(plan.est.tol, passes)
+    with plan.executor(n_components) as executor:
         if training.solver == "lbfgs":
             from mixent.core.lbfgs import run_lbfgs  # imports scipy.optimize
             from mixent.mixtures.chart import MixtureChart
 
-            chart = MixtureChart(problem, start)
-            return run_lbfgs(problem, source, chart, start, stop=stop, executor=executor, observers=observers)
-        propose = Squarem() if job.est.accelerate else None
-        return run(problem, source, start, stop=stop, executor=executor, observers=observers, propose=propose)
+            chart = MixtureChart(problem, params)
+            return run_lbfgs(problem, source, chart, params, stop=stop, executor=executor, observers=observers)
+        propose = Squarem() if plan.est.accelerate else None
+        return run(problem, source, params, stop=stop, executor=executor, observers=observers, propose=propose)
 
 
-def _passes_until_best(job: Job, starts: Starts, training: Plan) -> int:
-    """Passes after which rows held out score best."""
+def _passes_until_best(plan: FitPlan, starts: Starts, training: TrainingPlan) -> int:
+    """Return the number of passes after which held-out rows have the best score."""
     assert training.validation is not None
-    held = _held_out(job, training.validation)
-    part, rest = job.take(np.flatnonzero(~held)), job.take(np.flatnonzero(held))
+    held = _held_out(plan, training.validation)
+    part, rest = plan.take(np.flatnonzero(~held)), plan.take(np.flatnonzero(held))
     if (part.class_rows() == 0).any():
-        raise ValueError("validation leaves a class without rows to train on; hold out a smaller share")
-    found, part = starts(part), _counted(part, training)
-    begun = _best_start(part, found, training, job.est.max_iter)
-    watch = _Watch(begun.problem, rest.source(begun.problem.family, begun.params.n_components), part)
-    _solve(part, begun, training, job.est.max_iter, [watch])
-    return watch.best_pass
+        raise ValueError("validation leaves a class without training rows; hold out a smaller share")
+    solutions, part = starts(part), _training_rows(part, training)
+    start = _best_start(part, solutions, training, plan.est.max_iter)
+    observer = _EarlyStop(start.problem, rest.source(start.problem.family, start.params.n_components), part)
+    _solve(part, start, training, plan.est.max_iter, [observer])
+    return observer.best_pass
 
 
-def _held_out(job: Job, share: float) -> np.ndarray:
-    """(n,) which rows to hold out: the share of each class's labelled rows that count, at least one row in all."""
-    rng = np.random.default_rng((job.seed, 17))
-    held = np.zeros(job.table.n_rows, dtype=bool)
-    for c in range(job.n_classes):
-        rows = rng.permutation(np.flatnonzero(job.counted & (job.codes == c)))
+def _held_out(plan: FitPlan, share: float) -> np.ndarray:
+    """Return which rows to hold out, (n,): this share of the labelled rows of each class with positive weight."""
+    rng = np.random.default_rng((plan.seed, 17))
+    held = np.zeros(plan.table.n_rows, dtype=bool)
+    for c in range(plan.n_classes):
+        rows = rng.permutation(np.flatnonzero(plan.positive & (plan.codes == c)))
         held[rows[: round(share * len(rows))]] = True
     if not held.any():
-        raise ValueError("validation holds out no row; hold out a larger share, or give more labelled rows")
+        raise ValueError("validation holds out no row; hold out a larger share, or use more labelled rows")
     return held
 
 
-def anchored(job: Job, start: Fitted, training: Plan) -> DiscriminativeProblem:
-    """The problem of training from a likelihood solution, held to it by pseudo-rows."""
+def anchored(plan: FitPlan, start: Fitted, training: TrainingPlan) -> DiscriminativeProblem:
+    """Return the problem of training from a maximum likelihood solution, with its pseudo-rows as an anchor."""
     rows = default_anchor(start) if training.anchor_rows is None else training.anchor_rows
     K = start.params.n_components
     family = start.problem.family.anchored(start.params.components, np.full(K, rows), training.prior_share)
-    return DiscriminativeProblem(family, job.class_prior, rows * K * start.params.weights, training.criterion)
+    return DiscriminativeProblem(family, plan.class_prior, rows * K * start.params.weights, training.criterion)
 
 
 def default_anchor(start: Fitted) -> float:
-    """Pseudo-rows per component: the geometric mean of columns + 2 and of its free parameters.
+    """Return pseudo-rows per component: the geometric mean of columns + 2 and the free parameters of a component.
 
-    Enough to hold rich covariances of few rows, not so much that nothing moves.
+    This regularizes full covariances of few rows without preventing training.
     """
     family, K = start.problem.family, start.params.n_components
     columns = 0 if family.gaussian is None else family.gaussian.n_columns
     return float(np.sqrt((columns + 2.0) * max(family.n_free(K) / K, 1.0)))
 
 
-class _Watch:
-    """Scores held-out rows after every pass, and stops when they gain nothing more."""
+class _EarlyStop:
+    """Scores held-out rows after every pass, and stops when their score no longer improves."""
 
-    def __init__(self, problem: DiscriminativeProblem, held: ArrayBlocks, job: Job) -> None:
-        self.problem, self.held, self.job = problem, held, job
+    def __init__(self, problem: DiscriminativeProblem, held: ArrayBlocks, plan: FitPlan) -> None:
+        self.problem, self.held, self.plan = problem, held, plan
         self.best, self.best_pass = -np.inf, 1
 
     def __call__(self, event: Event) -> Halt | None:
         ready = self.problem.prepare(event.params)
-        with self.job.executor(1) as executor:
+        with self.plan.executor(1) as executor:
             score = executor.total(lambda block: self.problem.stats(ready, block), self.held).log_lik
         if score > self.best:
             self.best, self.best_pass = score, event.n_pass
-        return Halt("held-out rows gain nothing more") if event.n_pass - self.best_pass >= PATIENCE else None
+        if event.n_pass - self.best_pass >= PATIENCE:
+            return Halt("the score of held-out rows no longer improves")
+        return None
 
 
-# --- where training starts -------------------------------------------------------------------------------------------
+# --- initial solutions -----------------------------------------------------------------------------------------------
 
 
-def shared_starts(job: Job, candidate: Candidate, found: Fitted) -> Starts:
-    """The likelihood solution of shared components, and that with the components divided among the classes.
+def shared_starts(plan: FitPlan, candidate: Candidate, fitted: Fitted) -> Starts:
+    """Return the maximum likelihood solutions with shared components, and with components divided among the classes.
 
-    `found` is the former for `job` itself. Densities need not know of classes; where they do not, training starts
-    better from components that do.
+    `fitted` is the former for `plan`. Shared components may not separate the classes; training is then better started
+    from components that do.
     """
 
-    def starts(part: Job) -> list[Fitted]:
-        n_init = job.est.n_init
-        shared = found if part is job else part.fit(candidate, starts=part.parts(candidate, n_init))[0]
-        return [shared] if candidate.n_components < part.n_classes else [shared, learned_apart(part, candidate)]
+    def starts(part: FitPlan) -> list[Fitted]:
+        n_init = plan.est.n_init
+        shared = fitted if part is plan else part.fit(candidate, starts=part.parts(candidate, n_init))[0]
+        return [shared] if candidate.n_components < part.n_classes else [shared, fit_separately(part, candidate)]
 
     return starts
 
 
-def learned_apart(job: Job, candidate: Candidate) -> Fitted:
-    """The likelihood solution with the components divided among the classes, as a point of the shared model."""
-    counts, structures = job.divided(candidate.n_components), candidate.structures * job.n_classes
-    own = replace(candidate, counts=counts, structures=structures, shared=False, across=True, local=False)
-    found, _ = job.fit(own)
-    return replace(found, params=replace(found.params, weights=lent(found.params.weights)))
+def fit_separately(plan: FitPlan, candidate: Candidate) -> Fitted:
+    """Return the solution with components divided among the classes, as parameters of the shared model."""
+    counts, structures = plan.divided(candidate.n_components), candidate.structures * plan.n_classes
+    divided = replace(candidate, counts=counts, structures=structures, shared=False, across=True, local=False)
+    fitted, _ = plan.fit(divided)
+    return replace(fitted, params=replace(fitted.params, weights=smoothed_weights(fitted.params.weights)))
 
 
-def lent(weights: Array) -> Array:
-    """Each class lends a little of its weight to all components: a weight of zero would stay so."""
+def smoothed_weights(weights: Array) -> Array:
+    """Spread a small share of the weight of each class over all components, since weights of zero remain zero."""
     classes, components = weights.sum(axis=1, keepdims=True), weights.sum(axis=0)
-    return (1 - LENT) * weights + LENT * classes * components / np.sum(components)
+    return (1 - SMOOTHING) * weights + SMOOTHING * classes * components / np.sum(components)
 
 
-def softened(found: Fitted, temperature: float) -> Fitted:
-    """The mixture whose classes have densities proportional to p(x | class)^T: exactly so for one component each.
+def tempered(fitted: Fitted, temperature: float) -> Fitted:
+    """Return a mixture with class densities proportional to p(x | class)^T, exactly for one component per class.
 
-    N(m, C)^T is N(m, C / T) times |C|^((1 - T) / 2) and a constant; p^T of a table is a table times its sum. The
-    weights take up these factors, unless class priors are held.
+    N(m, C)^T is N(m, C / T) times |C|^((1 - T) / 2) and a constant; p^T of a table is a table times its sum. These
+    factors are included in the weights, unless class priors are fixed.
     """
     if temperature == 1.0:
-        return found
-    components, log_factor = found.params.components, np.zeros(found.params.n_components)
-    gaussian, tables, family = components.gaussian, components.categorical, found.problem.family.categorical
+        return fitted
+    components, log_factor = fitted.params.components, np.zeros(fitted.params.n_components)
+    gaussian, tables, family = components.gaussian, components.categorical, fitted.problem.family.categorical
     if gaussian is not None:
         covs = gaussian.covs
         log_det = np.log(covs).sum(axis=1) if covs.ndim == 2 else np.linalg.slogdet(covs)[1]
@@ -238,8 +242,8 @@ def softened(found: Fitted, temperature: float) -> Fitted:
     if tables is not None and family is not None:
         tables, log_sums = family.tempered(tables, temperature)
         log_factor += log_sums
-    weights = found.params.weights * np.exp(log_factor - log_factor.max())
-    held = found.problem.class_prior
-    weights = weights / weights.sum() if held is None else held[:, None] * weights / weights.sum(1, keepdims=True)
-    params = replace(found.params, weights=weights, components=Components(gaussian, tables))
-    return replace(found, params=params)
+    weights = fitted.params.weights * np.exp(log_factor - log_factor.max())
+    prior = fitted.problem.class_prior
+    weights = weights / weights.sum() if prior is None else prior[:, None] * weights / weights.sum(1, keepdims=True)
+    params = replace(fitted.params, weights=weights, components=Components(gaussian, tables))
+    return replace(fitted, params=params)

@@ -140,13 +140,15 @@ CASES = [
         },
     ),
     *refused(
-        ValueError, "no column .*; the model has a, b, c", marginal([5], [-4], ["zz"], [None], [1.5], [True], [["a"]])
+        ValueError,
+        "unknown column .*; the columns are a, b, c",
+        marginal([5], [-4], ["zz"], [None], [1.5], [True], [["a"]]),
     ),
     *refused(ValueError, "columns must be a list of column names or positions; got", marginal("ab", 0, None, slice(2))),
     *refused(ValueError, "at least one column, and none twice; got", marginal([], [0, 0], ["a", 0])),
     *refused(
         ValueError,
-        "constant in training; name at least one that varies",
+        "constant in training; pass at least one column that varies",
         {"marginal of a constant": lambda: classifier().fit(np.column_stack([X, np.ones(40)]), y).marginal([3])},
     ),
     *refused(
@@ -246,7 +248,7 @@ CASES = [
             ),
             "first batch lacks a class": (
                 lambda: classifier().partial_fit(X, y, classes=[0, 1, 2]),
-                "class 2 has no rows in the first batch; its components start from its own rows",
+                "class 2 has no rows in the first batch; the first batch must contain rows of every class",
             ),
             "first batch with a class too many": (
                 lambda: classifier().partial_fit(X, y, classes=[0, 5]),

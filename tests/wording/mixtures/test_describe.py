@@ -12,7 +12,7 @@ from ...mixtures.test_describe import X, Y, blocks, chosen, text
 
 def test_equal_among_the_components_of_all_classes():
     tied = MixtureClassifier(1, "EEE", across_classes=True).fit(X, Y)
-    assert any("equal among the components of all classes" in str(b.items) for b in blocks(tied.summary(), Bullets))
+    assert any("refers to the components of all classes" in str(b.items) for b in blocks(tied.summary(), Bullets))
 
 
 def test_many_columns_and_components_are_cut_and_zero_is_written_as_zero():

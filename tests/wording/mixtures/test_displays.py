@@ -12,11 +12,11 @@ from ...mixtures.test_displays import GROWN, X, Y, drawn, gaussians, search, sha
 
 def test_this_search_has_no_bic():
     drawn(SelectionDisplay.from_search(search([f"S{i}" for i in range(20)])))
-    with pytest.raises(ValueError, match="this search has no bic; it holds log_loss, n_components"):
+    with pytest.raises(ValueError, match="this search has no bic; it has log_loss, n_components"):
         SelectionDisplay.from_search([{"log_loss": 1.0, "n_components": 2}])
     with pytest.raises(ValueError, match="criterion must be one of"):
         SelectionDisplay.from_search(search(), "loo")
-    with pytest.raises(ValueError, match="this search has no cv; it holds n_components, covariance, bic"):
+    with pytest.raises(ValueError, match="this search has no cv; it has n_components, covariance, bic"):
         SelectionDisplay.from_search(search(), "cv")
 
 
@@ -24,8 +24,8 @@ def test_bic_lowest_of_its_class():
     model = MixtureClassifier("auto", search=Search("bic", per_class=True)).set_params(**GROWN).fit(X, Y)
     display = SelectionDisplay.from_estimator(model)
     ax = drawn(display)
-    assert ax.get_ylabel() == "BIC − lowest of its class\n(nats × 2; lower is better)"
-    assert ax.get_xlabel() == "number of components of each class"
+    assert ax.get_ylabel() == "BIC − minimum of the class\n(nats × 2; lower is better)"
+    assert ax.get_xlabel() == "Number of components of each class"
 
 
 def test_held_out_log_loss():
@@ -38,7 +38,7 @@ def test_held_out_log_loss():
     ]
     display = SelectionDisplay.from_search(lines, "log_loss")
     ax = drawn(display)
-    assert ax.get_ylabel() == "held-out log-loss\n(nats per row; lower is better)"
+    assert ax.get_ylabel() == "Held-out log-loss\n(nats per row; lower is better)"
 
 
 def test_quadraticdiscriminantanalysis_has_no_class_given_component():
@@ -52,7 +52,7 @@ def test_bic_lowest_of_its_line():
     model = MixtureClassifier("auto", search=Search("bic", per_class=True)).set_params(**GROWN).fit(X, Y)
     display = GrowthDisplay.from_estimator(model)
     ax = drawn(display)
-    assert ax.get_ylabel() == "BIC − lowest of its line\n(nats × 2; lower is better)"
+    assert ax.get_ylabel() == "BIC − minimum of the class\n(nats × 2; lower is better)"
     with pytest.raises(ValueError, match="quantity must be one of 'criterion', 'log_likelihood', 'evaluations'"):
         display.plot(quantity="seconds")
 

@@ -35,12 +35,12 @@ BOTH = [
         {"n_components": "auto", "search__max_components": 0},
         "max_components must be a whole number >= 1, or None; got 0",
     ),
-    ({"prior": 0}, "prior must be 'auto', None (plain maximum likelihood) or a positive number of pseudo-rows; got 0"),
+    ({"prior": 0}, "prior must be 'auto', None (maximum likelihood) or a positive number of pseudo-rows; got 0"),
     ({"prior": -1.0}, "prior must be 'auto', None"),
     ({"prior": np.inf}, "prior must be 'auto', None"),
     (
         {"prior": "none"},
-        "prior must be 'auto', None (plain maximum likelihood) or a positive number of pseudo-rows; got 'none'",
+        "prior must be 'auto', None (maximum likelihood) or a positive number of pseudo-rows; got 'none'",
     ),
     ({"prior": True}, "prior must be 'auto', None"),
     ({"prior": [1.0]}, "positive number of pseudo-rows, or a MixturePrior; got [1.0]"),
@@ -77,7 +77,7 @@ MIXTURE = [
     ({"init": [["a", "b"]] * 40}, "init must be 'kmeans++', 'random' or a table of responsibilities; "),
     (
         {"init": np.ones((40, 2)), "n_components": "auto"},
-        "init as responsibilities has a column per component: give n_components as a number",
+        "init as responsibilities has a column per component; set n_components to their number",
     ),
     ({"init": np.zeros((40, 2))}, "init responsibilities must be finite, >= 0, with a positive sum in every row"),
     ({"init": -np.ones((40, 2))}, "init responsibilities must be finite, >= 0, with a positive sum in every row"),
@@ -98,7 +98,7 @@ CLASSIFIER = [
     ({"covariance": {0: "VVV", 1: "ABC"}}, STRUCTURE),
     (
         {"covariance": ["VVV", "EII"]},
-        "a list of covariances is searched: set n_components='auto', or name one structure",
+        "a list of covariances needs n_components='auto'; set it, or pass one structure",
     ),
     (
         {"covariance": {0: "VVV", 1: "EII"}, "across_classes": True},
@@ -213,12 +213,12 @@ SHARED = [
     ({"n_init": 0}, "n_init must be a whole number >= 1; got 0"),
     (
         {"covariance": {0: "VVV", 1: "EII"}},
-        "covariance by class makes no sense for shared components; name one structure",
+        "covariance must be one structure, since all classes share the components; got a dict",
     ),
     ({**AUTO, "covariance": {0: "VVV", 1: "EII"}}, "covariance by class needs n_components by class or as a number"),
     (
         {"covariance": ["VVV", "EII"]},
-        "a list of covariances is searched: set n_components='auto', or name one structure",
+        "a list of covariances needs n_components='auto'; set it, or pass one structure",
     ),
     ({"init": np.ones((40, 2))}, "init must be one of 'kmeans++', 'random'; got array"),
     ({"search": Search(per_class=True)}, "per_class=True is not used by SharedMixtureClassifier; leave it at False"),
@@ -247,8 +247,8 @@ def test_ways_of_growing_and_choosing_a_mixture_refuses(options, message):
 def test_a_subclass_without_its_part_says_so():
     from mixent.mixtures.bayes import BayesMixture
 
-    with pytest.raises(AttributeError, match="BayesMixture must define _fit_job"):
-        BayesMixture()._fit_job(None, None, None, None)
+    with pytest.raises(AttributeError, match="BayesMixture must define _fit_plan"):
+        BayesMixture()._fit_plan(None, None, None, None)
 
 
 def test_coordinates_of_a_collapsed_component_are_refused():
@@ -308,8 +308,8 @@ def test_a_misspelt_option_is_an_error(estimator):
 def test_a_class_too_small_for_maximum_likelihood_is_named():
     y = np.where(np.arange(40) == 0, "only", np.array(["a", "b"])[Y])
     message = (
-        r"'only'.* has 1 row\(s\), too few for a covariance by maximum likelihood; "
-        "use prior='auto', or across_classes=True"
+        r"'only'.* has 1 row\(s\), too few to estimate a covariance by maximum likelihood; "
+        "use prior='auto' or across_classes=True"
     )
     with pytest.raises(ValueError, match=message):
         MixtureClassifier(1, "VVV", prior=None).fit(X, y)
@@ -325,13 +325,13 @@ def test_a_sample_has_a_whole_number_of_rows(n_samples):
 
 @pytest.mark.parametrize("column", ["height", 2, -3, True, 0.0])
 def test_a_marginal_over_columns_that_are_not_there(column):
-    with pytest.raises(ValueError, match=f"no column {column!r}; the model has x0, x1"):
+    with pytest.raises(ValueError, match=f"unknown column {column!r}; the columns are x0, x1"):
         GaussianMixture().fit(X).marginal([column])
 
 
 @pytest.mark.parametrize("columns", [[], [0, 0], ["x1", 1]])
 def test_a_marginal_over_no_column_or_one_twice(columns):
-    with pytest.raises(ValueError, match="columns must name at least one column, and none twice; got"):
+    with pytest.raises(ValueError, match="columns must contain at least one column, and none twice; got"):
         GaussianMixture().fit(X).marginal(columns)
 
 

@@ -11,7 +11,7 @@ from ...mixtures.test_selection import IRIS, SPECIES, alternating
 
 def test_nested_needs_more_labelled_rows():
     X, y = alternating(10)
-    with pytest.warns(UserWarning, match="nested=3 needs more labelled rows; bic of all rows chooses instead"):
+    with pytest.warns(UserWarning, match="nested=3 needs more labelled rows; bic of all rows is used instead"):
         MixtureClassifier("auto", search=Search("bic", nested=3), random_state=0).fit(X, y)
 
 
@@ -68,7 +68,7 @@ def test_growth_of_a_given_size_ties_no_classes():
 def test_a_class_without_rows_has_no_mixture_of_its_own():
     message = (
         "class 'virginica' has no rows to fit its mixture to; "
-        "give it some of weight > 0, also in the training part of every fold"
+        "it needs rows with weight > 0, also in the training part of every fold"
     )
     folds = [(np.arange(100), np.arange(100, 150)), (np.arange(50, 150), np.arange(50))]
     for options in (

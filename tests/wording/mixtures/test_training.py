@@ -14,14 +14,14 @@ from ...mixtures.test_training import WEAK, noisy
 def test_held_out_rows_gained_nothing_more():
     model = MixtureClassifier(2, "VVV", max_iter=300)
     model.set_params(training__solver="lbfgs", training__validation=0.25, **WEAK).fit(*noisy())
-    assert re.fullmatch(r"held-out rows gained nothing more after \d+ passes", model.run_.message)
+    assert re.fullmatch(r"the score of held-out rows did not improve after \d+ passes", model.run_.message)
 
 
 @pytest.mark.parametrize(
     ("share", "rows", "message"),
     [
-        (0.01, 40, "validation holds out no row; hold out a larger share, or give more labelled rows"),
-        (0.9, 12, "validation leaves a class without rows to train on; hold out a smaller share"),
+        (0.01, 40, "validation holds out no row; hold out a larger share, or use more labelled rows"),
+        (0.9, 12, "validation leaves a class without training rows; hold out a smaller share"),
     ],
 )
 def test_shares_that_leave_nothing(share, rows, message):
@@ -49,7 +49,7 @@ def test_shares_that_leave_nothing(share, rows, message):
         *[
             (
                 {"training": Conditional(blend)},
-                f"blend must lie between 0 (joint likelihood) and 1 (conditional likelihood); got {blend!r}",
+                f"blend must be between 0 (joint likelihood) and 1 (conditional likelihood); got {blend!r}",
             )
             for blend in (-0.1, 1.5, "x", True)
         ],
@@ -99,5 +99,5 @@ def test_a_trained_model_keeps_no_statistics_to_go_on_from():
         model.partial_fit(X, y)
     assert str(told.value.__cause__) == "partial_fit is only available with training='likelihood'; got 'conditional'"
     model.set_params(training="likelihood")
-    with pytest.raises(ValueError, match="this model has kept no statistics of its training rows; fit it again"):
+    with pytest.raises(ValueError, match="this model has no statistics of its training rows; fit it again"):
         model.partial_fit(X, y)

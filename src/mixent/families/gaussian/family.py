@@ -1,4 +1,4 @@
-"""K Gaussians in groups of common covariance structure: densities, moments, MAP update, sampling, conditionals."""
+"""K Gaussians in groups with a common covariance structure: densities, moments, MAP update, samples, conditionals."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import OutsideDomainError
 from mixent.families.gaussian.kernels import Moments, Ready, Work, about_means, embed, make_ready
-from mixent.families.gaussian.missing import Gapped, GappedDiagonal
+from mixent.families.gaussian.missing import Incomplete, IncompleteDiagonal
 from mixent.families.gaussian.prior import Prior
 from mixent.families.gaussian.structures import COVARIANCES, Covariances, Structure
 
-FLAT = 1e-12  # smallest variance a component may have in some direction, in units of the data's variance
+FLAT = 1e-12  # smallest allowed variance of a component in any direction, relative to the variance of the data
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Gaussians:
 
 @dataclass(frozen=True)
 class Group:
-    """Components start..stop share a covariance structure: what is "equal" is equal among them."""
+    """Components start..stop share a covariance structure; "equal" refers to the components of the group."""
 
     structure: str
     start: int
@@ -59,18 +59,19 @@ class Group:
 class GaussianFamily:
     """Maximizes  sum_nk r_nk log N(x_n; m_k, C_k) + log prior(m_k, C_k)  in closed form, group by group.
 
-    `update` never lowers it (structures with an inner loop start from the current covariances).
+    `update` never decreases it (structures with an inner loop start from the current covariances).
 
-    With `noise` R, training sees each row blurred by R:  E log N(x + e; m, C) = log N(x; m, C) - 1/2 tr(C^-1 R)
-    takes the place of log N. The M-step adds n_k R to each scatter: a ridge, but inside the objective. (A row with
-    gaps pays the same 1/2 tr(C^-1 R): still an objective that never falls, though no longer that expectation.)
+    With `noise` R, log N is replaced by its expectation over rows with added noise e of covariance R:
+    E log N(x + e; m, C) = log N(x; m, C) - 1/2 tr(C^-1 R).  The M-step adds n_k R to each scatter, like a ridge that
+    is part of the objective. (Rows with missing values get the same term 1/2 tr(C^-1 R): the objective still never
+    decreases, but for these rows it is no longer this expectation.)
     """
 
     groups: tuple[Group, ...]
     center: Array  # (d,) the common origin of all means
     scale: Array  # (d,) standard deviation of each column of the data
     prior: Prior | None = None  # expanded: one entry per component
-    noise: Array | None = None  # (d,) variance of the noise put on every row
+    noise: Array | None = None  # (d,) variance of the noise added to every row
 
     @property
     def n_columns(self) -> int:
@@ -106,7 +107,7 @@ class GaussianFamily:
         return embed(moments, index, n_components)
 
     def update(self, params: Gaussians, moments: Moments, live: np.ndarray | None = None) -> Gaussians:
-        """The MAP update; a component that is not `live` has no part in it, nor its prior, and stays as it is."""
+        """Return the MAP update; components that are not `live`, and their priors, are excluded and do not change."""
         mass, scatter, means = self.sufficient(params, moments, live)
         covs, axes = np.array(params.covs), list(params.axes)
         for g, group in enumerate(self.groups):
@@ -120,16 +121,16 @@ class GaussianFamily:
     def sufficient(
         self, params: Gaussians, moments: Moments, live: np.ndarray | None = None
     ) -> tuple[Array, Array, Array]:
-        """Counts, scatters about the new means, and the new means; prior rows of live components included."""
-        # about the current mean: E[x^2] - m^2 loses every digit for tight components far out
+        """Return counts, scatters about the new means, and the new means, including prior rows of live components."""
+        # about the current mean: E[x^2] - m^2 cancels for components with small variance far from the center
         moments = about_means(moments, params.means) if moments.about == "center" else moments
         mass, first, second = moments.mass, moments.first, moments.second
         prior = self.prior_of(live)
-        pulled, weight = first, mass
+        total, weight = first, mass
         if prior is not None:
-            pulled = first + prior.mean_rows[:, None] * (prior.mean - params.means)
+            total = first + prior.mean_rows[:, None] * (prior.mean - params.means)
             weight = mass + prior.mean_rows
-        shift = np.divide(pulled, weight[:, None], out=np.zeros_like(first), where=weight[:, None] > 0)
+        shift = np.divide(total, weight[:, None], out=np.zeros_like(first), where=weight[:, None] > 0)
         means = params.means + shift
         if second.ndim == 2:
             scatter = second - 2 * first * shift + mass[:, None] * shift**2
@@ -138,23 +139,23 @@ class GaussianFamily:
             outer = mass[:, None, None] * shift[:, :, None] * shift[:, None, :]
             scatter = second - cross - np.swapaxes(cross, 1, 2) + outer
         if self.noise is not None:
-            blur = self.noise if scatter.ndim == 2 else np.diag(self.noise)
-            scatter = scatter + mass.reshape(-1, *[1] * blur.ndim) * blur
+            noise = self.noise if scatter.ndim == 2 else np.diag(self.noise)
+            scatter = scatter + mass.reshape(-1, *[1] * noise.ndim) * noise
         if prior is not None:
             mass, scatter = mass + prior.rows, scatter + prior.scatter(means)
         return mass, scatter, means
 
-    def with_own_rows(self, params: Gaussians, moments: Moments, rows: Array) -> Moments:
-        """Add `rows` (K,) expected rows of each component itself: they hold it where it is."""
+    def with_expected_rows(self, params: Gaussians, moments: Moments, rows: Array) -> Moments:
+        """Add the moments of `rows` (K,) rows expected under each component, which damp the update."""
         moments = about_means(moments, params.means) if moments.about == "center" else moments
-        own = params.covs
-        if self.noise is not None:  # `sufficient` blurs every row, these too
-            own = own - (self.noise if own.ndim == 2 else np.diag(self.noise))
-        second = moments.second + rows.reshape(-1, *[1] * (own.ndim - 1)) * own
+        covs = params.covs
+        if self.noise is not None:  # `sufficient` adds the noise to these rows, too
+            covs = covs - (self.noise if covs.ndim == 2 else np.diag(self.noise))
+        second = moments.second + rows.reshape(-1, *[1] * (covs.ndim - 1)) * covs
         return Moments(moments.mass + rows, moments.first, second, "means")
 
     def feasible(self, params: Gaussians, moments: Moments, live: np.ndarray | None = None) -> np.ndarray:
-        """(K,) do these (perhaps signed) moments have a positive mass and a positive definite scatter?"""
+        """Return whether these (possibly signed) moments have positive mass and a positive definite scatter, (K,)."""
         mass, scatter, _ = self.sufficient(params, moments, live)
         if scatter.ndim == 2:
             return np.asarray((mass > 0) & (scatter > 0).all(axis=1))
@@ -165,7 +166,7 @@ class GaussianFamily:
             return np.asarray((np.linalg.eigvalsh(scaled)[:, 0] > 0) & (mass > 0))
 
     def anchored(self, params: Gaussians, rows: Array, factor: float) -> GaussianFamily:
-        """The prior times `factor`, and `rows` (K,) pseudo-rows that look as the components do now."""
+        """Return the family with its prior times `factor`, plus `rows` (K,) pseudo-rows of the current components."""
         covs = params.covs
         anchor = Prior(rows, covs, params.means, rows)
         prior = None if self.prior is None else self.prior.times(factor)
@@ -178,7 +179,7 @@ class GaussianFamily:
         return Covariances(covs, params.axes[g])
 
     def prior_of(self, live: np.ndarray | None) -> Prior | None:
-        """The prior of the components that are still there."""
+        """Return the prior of the live components."""
         return self.prior if self.prior is None or live is None else self.prior.only(live)
 
     def log_prior(self, params: Gaussians, live: np.ndarray | None = None) -> float:
@@ -190,15 +191,15 @@ class GaussianFamily:
         trace = np.einsum("kd,kd->" if scatter.ndim == 2 else "kij,kij->", ready.precisions, scatter)
         return float(-(prior.rows @ ready.half_log_det) - 0.5 * trace)
 
-    def broken(self, params: Gaussians) -> np.ndarray:
-        """Components that are flat in some direction: the likelihood has no maximum there."""
+    def degenerate(self, params: Gaussians) -> np.ndarray:
+        """Return which components are degenerate in some direction, so that the likelihood has no maximum."""
         if self.prior is not None:
             return np.zeros(params.n_components, dtype=bool)
         if params.covs.ndim == 2:
             return np.asarray((params.covs <= FLAT * self.scale**2).any(axis=1) | np.isnan(params.covs).any(axis=1))
         scaled = params.covs / (self.scale[:, None] * self.scale)
         try:
-            # far cheaper than eigenvalues; a NaN anywhere ends on the diagonal
+            # much faster than eigenvalues; a NaN propagates to the diagonal
             chol = np.linalg.cholesky(scaled - FLAT * np.eye(self.n_columns))
             if np.isfinite(chol[:, -1, -1]).all():
                 return np.zeros(params.n_components, dtype=bool)
@@ -207,31 +208,31 @@ class GaussianFamily:
         return np.asarray(~(np.linalg.eigvalsh(np.nan_to_num(scaled))[:, 0] > FLAT))
 
     def group_of(self) -> np.ndarray:
-        """(K,) the group each component belongs to."""
+        """Return the group of each component, (K,)."""
         return np.repeat(np.arange(len(self.groups)), [g.size for g in self.groups])
 
     def copied(self, params: Gaussians, parent: int, child: int) -> Gaussians:
-        """Give `child` the parameters of `parent`."""
+        """Copy the parameters of `parent` to `child`."""
         means, covs = np.array(params.means), np.array(params.covs)
         means[child], covs[child] = means[parent], covs[parent]
         return replace(params, means=means, covs=covs)
 
     def split(self, params: Gaussians, parent: int, child: int) -> Gaussians:
-        """Put `child` beside `parent`, one standard deviation apart along the parent's longest axis."""
+        """Place `child` and `parent` one standard deviation apart along the parent's longest axis."""
         cov = params.full_covs()[parent] / (self.scale[:, None] * self.scale)
         values, vectors = np.linalg.eigh(cov)
-        away = 0.5 * np.sqrt(values[-1]) * vectors[:, -1] * self.scale
-        beside = self.copied(params, parent, child)
-        beside.means[child] += away
-        beside.means[parent] -= away
-        return beside
+        offset = 0.5 * np.sqrt(values[-1]) * vectors[:, -1] * self.scale
+        result = self.copied(params, parent, child)
+        result.means[child] += offset
+        result.means[parent] -= offset
+        return result
 
     def n_free(self) -> int:
         d = self.n_columns
         return sum(g.size * d + g.model.n_free(g.size, d) for g in self.groups)
 
     def pack(self, params: Gaussians) -> Array:
-        """Means and log-Cholesky factors in units of the data's standard deviation."""
+        """Return means and log-Cholesky factors in units of the standard deviation of the data."""
         means = params.means / self.scale
         if params.covs.ndim == 2:
             if not (params.covs > 0).all():
@@ -244,12 +245,12 @@ class GaussianFamily:
         return np.concatenate([means.ravel(), chol[:, *np.tril_indices(d)].ravel()])
 
     def unpack(self, vector: Array, like: Gaussians, mass: Array) -> Gaussians | None:
-        """Parameters nearest to such a vector that the structures allow (their own M-step, without the prior)."""
+        """Return the parameters of such a vector, projected on the structures by their M-step without the prior."""
         K, d = like.means.shape
         means, rest = vector[: K * d].reshape(K, d) * self.scale, vector[K * d :]
         if not np.isfinite(vector).all() or np.abs(vector).max() > 1e8:
             return None
-        with np.errstate(over="ignore", invalid="ignore"):  # a step too long ends in the domain test
+        with np.errstate(over="ignore", invalid="ignore"):  # the domain is checked below
             try:
                 return self._nearest(means, self._unpack_covs(rest, like), like, mass)
             except (np.linalg.LinAlgError, OutsideDomainError):
@@ -280,7 +281,7 @@ class GaussianFamily:
         return Gaussians(means, fitted, tuple(axes))
 
     def take(self, params: Gaussians, index: np.ndarray) -> tuple[GaussianFamily, Gaussians]:
-        """The family and parameters of some components, in this order within each group."""
+        """Return the family and parameters of some components, in this order within each group."""
         groups, axes, start = [], [], 0
         for g, group in enumerate(self.groups):
             size = int(((index >= group.start) & (index < group.stop)).sum())
@@ -297,7 +298,7 @@ class GaussianFamily:
         return family, Gaussians(params.means[index], covs, tuple(axes))
 
     def sample(self, params: Gaussians, component: np.ndarray, rng: np.random.Generator) -> Array:
-        """One row per entry of `component` (n,)."""
+        """Sample a row for each entry of `component`, (n,)."""
         z = rng.standard_normal((len(component), self.n_columns))
         out = np.empty_like(z)
         for k in np.unique(component):
@@ -310,7 +311,7 @@ class GaussianFamily:
         return out
 
     def marginal(self, params: Gaussians, columns: np.ndarray) -> tuple[GaussianFamily, Gaussians]:
-        """The exact marginal over some columns (as free covariances: a marginal of EEV is no EEV)."""
+        """Return the exact marginal over some columns (with VVV or VVI: a marginal of EEV is not EEV)."""
         K = params.n_components
         if params.covs.ndim == 2:
             name, covs = "VVI", params.covs[:, columns]
@@ -320,13 +321,13 @@ class GaussianFamily:
         return family, Gaussians(params.means[:, columns], covs, (None,))
 
     def expected(self, ready: Ready, block: Block, resp: Array) -> Array:
-        """E[x | observed part] of a block with missing values, under component probabilities (K, n)."""
-        work = GappedDiagonal(ready, block) if ready.axis_aligned else Gapped(ready, block)
+        """Return E[x | observed part] of a block with missing values, under component probabilities (K, n)."""
+        work = IncompleteDiagonal(ready, block) if ready.axis_aligned else Incomplete(ready, block)
         return work.expected(resp) + self.center
 
 
 def _factorize(covs: Array) -> tuple[Array, Array]:
-    """Half log determinants, and lower triangular F with F^T F = covs^-1."""
+    """Return half the log determinants, and lower triangular F with F^T F = covs^-1."""
     chol = _cholesky(covs)
     half_log_det = np.log(np.diagonal(chol, axis1=1, axis2=2)).sum(axis=1)
     return half_log_det, np.tril(np.linalg.inv(chol))
@@ -340,12 +341,12 @@ def _cholesky(covs: Array) -> Array:
 
 
 def _moderate(log_std: Array) -> Array:
-    """Log standard deviations in units of the data's; far outside [-40, 40] nothing can be meant."""
+    """Check log standard deviations, in units of the data: they must be in [-40, 40]."""
     if np.abs(log_std).max() > 40:
         raise OutsideDomainError("a standard deviation is out of range")
     return log_std
 
 
 def _in_layout(covs: Array, ndim: int) -> Array:
-    """Variances as diagonal matrices where another group needs full ones."""
+    """Return variances as diagonal matrices if another group needs full matrices."""
     return covs if covs.ndim == ndim else covs[:, :, None] * np.eye(covs.shape[1])

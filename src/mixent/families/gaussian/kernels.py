@@ -1,14 +1,14 @@
-"""Log densities and expected moments of K Gaussians on a block: the inner loop of everything.
+"""Log densities and expected moments of K Gaussians on a block of rows, the inner loop of all fits.
 
-Three ways to the same numbers, each linear in the responsibilities (which may be signed):
+There are three algorithms for the same numbers, each linear in the responsibilities (which may be signed):
 
-* `Quadratic`: one matrix product with the features [1, x, x_i x_j] of globally centered data. Fastest; right while
-  components lie within `REACH` standard deviations of the common center.
-* `Centered`: about each component's own mean, through triangular factors. For few components, wide tables, and
+* `Quadratic`: one matrix product with the features [1, x, x_i x_j] of globally centered data. The fastest; accurate
+  while the components are within `REACH` standard deviations of the common center.
+* `Centered`: about the mean of each component, with triangular factors. For few components, many columns, and
   components far apart.
-* `gaps.Gapped`: rows with missing values, integrated out exactly.
+* `missing.Incomplete`: rows with missing values, which are integrated out exactly.
 
-Arrays are held transposed, (features, rows), so that every step is a GEMM or a contiguous ufunc.
+Arrays are stored transposed, (features, rows), so that every step is a GEMM or a contiguous ufunc.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mixent.core.stats import Stats
 
 LOG_2PI = float(np.log(2 * np.pi))
 REACH = 300.0  # standard deviations; the error of quadratic features is about REACH^2 * 1e-15
-WIDE = 64  # columns beyond which quadratic features fit no cache
+WIDE = 64  # number of columns beyond which quadratic features do not fit the cache
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Moments(Stats):
     mass: Array  # (K,)
     first: Array  # (K, d)
     second: Array  # (K, d) or (K, d, d)
-    about: str  # "center": the common center; "means": the component means of the pass
+    about: str  # "center": the common center; "means": the component means in this pass
 
 
 def embed(moments: Moments, index: np.ndarray, n_components: int) -> Moments:
-    """Moments of some components as moments of all: the others have none."""
+    """Return moments of some components as moments of all, zero for the others."""
 
     def spread(values: Array) -> Array:
         out = np.zeros((n_components, *values.shape[1:]))
@@ -51,28 +51,28 @@ def embed(moments: Moments, index: np.ndarray, n_components: int) -> Moments:
 
 
 class Work(Protocol):
-    """One block under one set of parameters: first the log densities, then the moments."""
+    """A block with given parameters: first the log densities, then the moments."""
 
     def log_prob(self) -> Array:
-        """Log densities log N_k(x_n), (K, n); the caller may overwrite it."""
+        """Return the log densities log N_k(x_n), (K, n); the caller may overwrite them."""
 
     def moments(self, resp: Array) -> Moments:
-        """Moments under responsibilities (K, n), row weights included."""
+        """Return the moments under responsibilities (K, n), which include the row weights."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """Everything a pass needs of the parameters, once."""
+    """What a pass computes once from the parameters."""
 
     means: Array  # (K, d) about the center
     covs: Array  # (K, d) variances or (K, d, d)
     half_log_det: Array  # (K,)
     factors: Array  # (K, d) 1/std, or (K, d, d) lower triangular F with F^T F = precision
     center: Array  # (d,)
-    quadratic: bool  # do quadratic features serve all components? Then all moments are about the center
+    quadratic: bool  # quadratic features are used for all components; all moments are then about the center
 
     def restrict(self, index: np.ndarray) -> Ready:
-        """Some of the components; the same kernel, so that moments still add."""
+        """Return some of the components, with the same algorithm, so that moments remain additive."""
         parts = (self.means[index], self.covs[index], self.half_log_det[index], self.factors[index])
         return Ready(*parts, self.center, self.quadratic)
 
@@ -105,30 +105,30 @@ class Ready:
 
     def open(self, block: Block) -> Work:
         if not block.complete:
-            from mixent.families.gaussian.missing import Gapped, GappedDiagonal
+            from mixent.families.gaussian.missing import Incomplete, IncompleteDiagonal
 
-            return GappedDiagonal(self, block) if self.axis_aligned else Gapped(self, block)
+            return IncompleteDiagonal(self, block) if self.axis_aligned else Incomplete(self, block)
         if self.quadratic and (self.axis_aligned or quadratic_pays(*self.means.shape)):
             return Quadratic(self, block)
         return CenteredDiagonal(self, block) if self.axis_aligned else Centered(self, block)
 
 
 def make_ready(means: Array, covs: Array, half_log_det: Array, factors: Array, center: Array) -> Ready:
-    """Choose the kernel: quadratic features where they pay and no component lies far out."""
+    """Choose the algorithm: quadratic features where they are faster and no component is far from the center."""
     near = bool(_largest_term(factors, means, covs).max(initial=0.0) <= REACH**2)
     quadratic = near and (covs.ndim == 2 or quadratic_pays(*means.shape))
     return Ready(means, covs, half_log_det, factors, center, quadratic)
 
 
 def quadratic_pays(n_components: int, n_columns: int) -> bool:
-    """Features are built once for all components; triangular products are paid for one by one."""
+    """Whether quadratic features, computed once for all components, are faster than a product per component."""
     return n_columns <= WIDE and 7 * n_components > n_columns
 
 
 def _largest_term(factors: Array, means: Array, covs: Array) -> Array:
-    """(K,): how large the terms are that cancel in a quadratic form of order d, for rows of the component itself.
+    """Return the size of the terms that cancel in a quadratic form of order d, for rows of the component, (K,).
 
-    Two things make them large: a mean far from the center, and columns nearly dependent on each other.
+    They are large if the mean is far from the center or columns are nearly collinear.
     """
     if covs.ndim == 2:
         return ((factors * means) ** 2).sum(axis=1)
@@ -142,7 +142,7 @@ def _whiten(factors: Array, means: Array) -> Array:
 
 @cache
 def square(d: int) -> np.ndarray:
-    """Where each entry of a symmetric (d, d) matrix, row by row, stands in its upper triangle."""
+    """Return the position in the upper triangle of each entry of a symmetric (d, d) matrix, row by row."""
     i, j, _ = upper(d)
     where = np.empty((d, d), dtype=np.intp)
     where[i, j] = where[j, i] = np.arange(len(i))
@@ -151,16 +151,16 @@ def square(d: int) -> np.ndarray:
 
 @cache
 def upper(d: int) -> tuple[np.ndarray, np.ndarray, Array]:
-    """Row and column of the upper triangle, row by row: the order of the product features.
+    """Return rows and columns of the upper triangle, in the order of the product features.
 
-    And the factor with which an entry of a symmetric P then takes part in -x^T P x / 2.
+    Also return the factor of each entry of a symmetric P in -x^T P x / 2.
     """
     i, j = np.triu_indices(d)
     return i, j, np.where(i == j, -0.5, -1.0)
 
 
 class Quadratic:
-    """One matrix product there, one back, in tiles."""
+    """Quadratic features: one tiled matrix product for the densities, and one for the moments."""
 
     def __init__(self, ready: Ready, block: Block) -> None:
         self.ready = ready
@@ -197,28 +197,28 @@ class Quadratic:
         return Moments(sums[0], sums[1 : d + 1].T, second, "center")
 
 
-# OpenBLAS multiplies small matrices where they lie and copies large ones first, which for products as flat as these
-# takes as long as the product. Tiles below its limits go the short way; to other libraries they are cache blocks.
+# OpenBLAS multiplies small matrices in place and copies large ones first, which for such flat products takes as long as
+# the product itself. Tiles below its limits are not copied; for other libraries they are cache blocks.
 TILE_WORK = 1_000_000  # multiplications
-TILE_BACK = 1200  # entries of the result when the long side is summed over
-LANES = 32  # rows the product there takes at once
+TILE_BACK = 1200  # entries of the result when the sum is over the long side
+LANES = 32  # rows that the product processes at once
 TILE_ROWS = 512
 
 
 def _padded(n_rows: int) -> int:
-    """Room for n_rows in an odd multiple of LANES: at powers of two the rows of a matrix would share cache lines."""
+    """Return n_rows padded to an odd multiple of LANES: with powers of two, rows would compete for cache lines."""
     return LANES * (-(-n_rows // LANES) | 1)
 
 
 def _tiles(matrix: Array, height: int, width: int) -> Array:
-    """View of a matrix as its whole tiles, (down, across, height, width)."""
+    """Return a view of the complete tiles of a matrix, (down, across, height, width)."""
     down, across = matrix.shape[0] // height, matrix.shape[1] // width
     whole = matrix[: down * height, : across * width]
     return whole.reshape(down, height, across, width).transpose(0, 2, 1, 3)
 
 
 def _product(columns: Array, features: Array, out: Array) -> None:
-    """out (K, n) = columns (K, q) @ features (q, n)."""
+    """Set out (K, n) = columns (K, q) @ features (q, n)."""
     K, q = columns.shape
     n = features.shape[1]
     group = min(K, TILE_WORK // (q * LANES))
@@ -235,7 +235,7 @@ def _product(columns: Array, features: Array, out: Array) -> None:
 
 
 def _product_back(features: Array, resp: Array) -> Array:
-    """(q, K): features (q, n) @ resp (K, n).T."""
+    """Return features (q, n) @ resp (K, n).T, (q, K)."""
     (q, n), K = features.shape, len(resp)
     strips = -(-q * K // TILE_BACK)
     if n == 0 or K == 0 or (strips > 1 and q < 8 * strips):
@@ -253,7 +253,7 @@ def _product_back(features: Array, resp: Array) -> Array:
 
 
 class CenteredDiagonal:
-    """Axis-aligned components far apart: differences from each mean, column by column."""
+    """Diagonal covariances, components far apart: differences from each mean, column by column."""
 
     def __init__(self, ready: Ready, block: Block) -> None:
         self.ready = ready
@@ -280,7 +280,7 @@ class CenteredDiagonal:
 
 
 class Centered:
-    """Full covariances: a triangular product per component, a rank-n update back."""
+    """Full covariances: a triangular product per component for the densities, a rank-n update for the moments."""
 
     def __init__(self, ready: Ready, block: Block) -> None:
         self.ready = ready
@@ -294,7 +294,7 @@ class Centered:
         out = scratch.get("log_prob", (len(ready.means), n))
         for k in range(len(out)):
             z = self._about(k)
-            # z is (d, n) in C order, so z.T is (n, d) in Fortran's: y^T = z^T F^T
+            # z is (d, n) in C order, so z.T is (n, d) in Fortran order: y^T = z^T F^T
             y = blas.dtrmm(1.0, ready.factors[k].T, z.T, side=1, lower=0, overwrite_b=1).T
             np.einsum("in,in->n", y, y, out=out[k])
         out *= -0.5
@@ -319,7 +319,7 @@ class Centered:
 
 
 def about_center(moments: Moments, means: Array) -> Moments:
-    """The same moments about the common center instead of the component means."""
+    """Return the moments about the common center, given those about the component means."""
     mass, first = moments.mass, moments.first
     if moments.second.ndim == 2:
         second = moments.second + 2 * first * means + mass[:, None] * means**2
@@ -331,6 +331,6 @@ def about_center(moments: Moments, means: Array) -> Moments:
 
 
 def about_means(moments: Moments, means: Array) -> Moments:
-    """The same moments about the component means instead of the common center."""
+    """Return the moments about the component means, given those about the common center."""
     back = about_center(Moments(moments.mass, moments.first, moments.second, "means"), -means)
     return Moments(back.mass, back.first, back.second, "means")

@@ -1,9 +1,9 @@
-"""Rows with missing values: exact log densities and expected moments, all patterns at once.
+"""Exact log densities and expected moments of rows with missing values, for all patterns at once.
 
 With precision P = C^-1 and z = x - m, the missing part given the observed one has covariance (P_mm)^-1 and mean
 -(P_mm)^-1 P_mo z_o; the density of the observed part is the full quadratic form at that completion, with
-log|C_oo| = log|C| + log|P_mm|. Rows come sorted by their number of gaps and their pattern, so P_mm is one stack of
-small matrices, inverted once per pattern.
+log|C_oo| = log|C| + log|P_mm|. Rows are sorted by number and pattern of missing values, so P_mm is a stack of small
+matrices, inverted once per pattern.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from mixent.core.driver import OutsideDomainError
 from mixent.families.gaussian.kernels import LOG_2PI, Moments, Ready, about_center
 
 
-class Gapped:
-    """Full covariances.
+class Incomplete:
+    """Rows with missing values under full covariances.
 
-    Rows with fewer gaps than the fullest of the block get dummy columns in their stead: precision one, always missing,
-    independent of all others, so they change nothing and every P_mm has one size.
+    So that every P_mm of a block has the same size, rows with fewer missing values than others get dummy columns:
+    always missing, independent of all other columns, with precision one. They do not change the results.
     """
 
     def __init__(self, ready: Ready, block: Block) -> None:
         self.ready = ready
-        gaps = np.isnan(block.X)
-        self.x = np.where(gaps, 0.0, block.X - ready.center)
-        self.gaps = gaps
-        self.where = _gap_columns(gaps)  # (n, m)
-        new = np.ones(len(gaps), dtype=bool)
+        missing = np.isnan(block.X)
+        self.x = np.where(missing, 0.0, block.X - ready.center)
+        self.missing = missing
+        self.where = _missing_columns(missing)  # (n, m)
+        new = np.ones(len(missing), dtype=bool)
         new[1:] = (self.where[1:] != self.where[:-1]).any(axis=1)
         self.first_row = np.flatnonzero(new)  # of each pattern
         self.pattern = np.cumsum(new) - 1  # (n,)
         self.patterns = self.where[self.first_row]  # (patterns, m)
-        self.width = int(max(gaps.shape[1], self.where.max(initial=-1) + 1))  # columns and dummies
+        self.width = int(max(missing.shape[1], self.where.max(initial=-1) + 1))  # columns and dummies
 
     def log_prob(self) -> Array:
         ready, (n, d), K = self.ready, self.x.shape, len(self.ready.means)
@@ -44,32 +44,33 @@ class Gapped:
         z = np.zeros((K, n, self.width))
         real = z[:, :, :d]
         np.subtract(self.x, ready.means[:, None, :], out=real)
-        real *= ~self.gaps
+        real *= ~self.missing
         slope = np.zeros((K, n, self.width))
         np.matmul(real, ready.precisions, out=slope[:, :, :d])
-        at = (self.width * np.arange(n)[:, None] + self.where).ravel()
-        towards = slope.reshape(K, n * self.width).take(at, axis=1).reshape(K, *self.where.shape)  # (K, n, m): P_mo z_o
-        z.reshape(K, n * self.width)[:, at] = self._conditional(towards).reshape(K, len(at))
+        cells = (self.width * np.arange(n)[:, None] + self.where).ravel()
+        shape = (K, *self.where.shape)
+        products = slope.reshape(K, n * self.width).take(cells, axis=1).reshape(shape)  # (K, n, m): P_mo z_o
+        z.reshape(K, n * self.width)[:, cells] = self._conditional(products).reshape(K, len(cells))
         self.completed = real
         y = np.matmul(real, np.swapaxes(ready.factors, 1, 2))
         out = np.einsum("knd,knd->kn", y, y)
         out *= -0.5
-        out -= 0.5 * LOG_2PI * (d - self.gaps.sum(axis=1))
+        out -= 0.5 * LOG_2PI * (d - self.missing.sum(axis=1))
         out -= ready.half_log_det[:, None] + half_log_det[:, self.pattern]
         return out
 
-    def _conditional(self, towards: Array) -> Array:
-        """Conditional means (K, n, m) of the missing parts: -(P_mm)^-1 P_mo z_o."""
-        n = towards.shape[1]
-        if n < 4 * len(self.first_row):  # hardly a pattern has two rows
-            return -np.matmul(self.cond_cov.take(self.pattern, axis=1), towards[..., None])[..., 0]
-        out = np.empty_like(towards)
+    def _conditional(self, products: Array) -> Array:
+        """Return the conditional means of the missing parts, (K, n, m): -(P_mm)^-1 P_mo z_o."""
+        n = products.shape[1]
+        if n < 4 * len(self.first_row):  # most patterns occur in one row only
+            return -np.matmul(self.cond_cov.take(self.pattern, axis=1), products[..., None])[..., 0]
+        out = np.empty_like(products)
         for p, (start, stop) in enumerate(pairwise([*self.first_row.tolist(), n])):
-            np.matmul(towards[:, start:stop], self.cond_cov[:, p], out=out[:, start:stop])
+            np.matmul(products[:, start:stop], self.cond_cov[:, p], out=out[:, start:stop])
         return np.negative(out, out=out)
 
     def _condition(self) -> Array:
-        """Conditional covariances (K, patterns, m, m) of the missing parts; half log|P_mm|, (K, patterns)."""
+        """Set the conditional covariances of the missing parts, (K, patterns, m, m); return half log|P_mm|."""
         precisions = self.ready.precisions
         K, d, _ = precisions.shape
         if self.width > d:
@@ -100,57 +101,60 @@ class Gapped:
         return about_center(about_means, ready.means) if ready.quadratic else about_means
 
     def expected(self, resp: Array) -> Array:
-        """E[x | observed part] about the center, (n, d)."""
-        self.log_prob()  # completes each row under each component
+        """Return E[x | observed part] about the center, (n, d)."""
+        self.log_prob()  # sets self.completed
         return np.einsum("kn,knd->nd", resp, self.completed + self.ready.means[:, None, :])
 
 
-class GappedDiagonal:
-    """Axis-aligned components: a missing cell simply drops out, and contributes its variance to the moments."""
+class IncompleteDiagonal:
+    """Rows with missing values under diagonal covariances.
+
+    A missing value is left out of the density, and adds its variance to the second moments.
+    """
 
     def __init__(self, ready: Ready, block: Block) -> None:
         self.ready = ready
-        gaps = np.isnan(block.X)
-        self.seen = (~gaps).astype(float).T  # (d, n)
-        self.x = np.where(gaps, 0.0, block.X - ready.center).T
+        missing = np.isnan(block.X)
+        self.observed = (~missing).astype(float).T  # (d, n)
+        self.x = np.where(missing, 0.0, block.X - ready.center).T
 
     def log_prob(self) -> Array:
         ready = self.ready
         out = np.empty((len(ready.means), self.x.shape[1]))
         log_std = -np.log(ready.factors)
         for k in range(len(out)):
-            z = (self.x - ready.means[k][:, None]) * ready.factors[k][:, None] * self.seen
-            out[k] = -0.5 * np.einsum("in,in->n", z, z) - (0.5 * LOG_2PI + log_std[k]) @ self.seen
-        out -= (ready.half_log_det - log_std.sum(axis=1))[:, None]  # what noise adds
+            z = (self.x - ready.means[k][:, None]) * ready.factors[k][:, None] * self.observed
+            out[k] = -0.5 * np.einsum("in,in->n", z, z) - (0.5 * LOG_2PI + log_std[k]) @ self.observed
+        out -= (ready.half_log_det - log_std.sum(axis=1))[:, None]  # the term of the noise
         return out
 
     def moments(self, resp: Array) -> Moments:
         ready = self.ready
-        mass, seen_mass = resp.sum(axis=1), resp @ self.seen.T  # (K,), (K, d)
+        mass, observed_mass = resp.sum(axis=1), resp @ self.observed.T  # (K,), (K, d)
         first, second = np.empty_like(ready.means), np.empty_like(ready.means)
         for k, r in enumerate(resp):
-            z = (self.x - ready.means[k][:, None]) * self.seen
+            z = (self.x - ready.means[k][:, None]) * self.observed
             first[k] = z @ r
             second[k] = (z * z) @ r
-        second += (mass[:, None] - seen_mass) * ready.covs
+        second += (mass[:, None] - observed_mass) * ready.covs
         about_means = Moments(mass, first, second, "means")
         return about_center(about_means, ready.means) if ready.quadratic else about_means
 
     def expected(self, resp: Array) -> Array:
-        """E[x | observed part] about the center, (n, d): a missing cell is its component's mean."""
-        return np.where(self.seen > 0, self.x, self.ready.means.T @ resp).T
+        """Return E[x | observed part] about the center, (n, d): the component mean where a value is missing."""
+        return np.where(self.observed > 0, self.x, self.ready.means.T @ resp).T
 
 
 def _invert(stack: Array) -> Array:
     """Invert positive definite matrices (m, m, ...) in place; return half their log determinants (...).
 
-    Gauss-Jordan, a step for all matrices at once: LAPACK called for each small matrix takes several times as long.
+    Gauss-Jordan elimination of all matrices at once, several times faster than calling LAPACK for each small matrix.
     """
     half_log_det = np.zeros(stack.shape[2:])
     for j in range(len(stack)):
         pivot = stack[j, j].copy()
         if not (pivot > 0).all():
-            raise OutsideDomainError("a covariance is too nearly singular to fill missing values")
+            raise OutsideDomainError("a covariance is too close to singular to impute missing values")
         half_log_det += 0.5 * np.log(pivot)
         column, row = stack[:, j].copy(), stack[j] / pivot
         stack -= column[:, None] * row
@@ -160,13 +164,13 @@ def _invert(stack: Array) -> Array:
     return half_log_det
 
 
-def _gap_columns(gaps: np.ndarray) -> np.ndarray:
-    """(n, m) columns missing in each row, filled up with dummy columns d, d + 1, ... where a row has fewer gaps."""
-    n, d = gaps.shape
-    count = gaps.sum(axis=1)
-    most = int(count.max(initial=0))
-    where = np.empty((n, most), dtype=np.intp)
-    real = np.arange(most) < count[:, None]
-    where[real] = np.nonzero(gaps)[1]
-    where[~real] = (d + np.arange(most) - count[:, None])[~real]
+def _missing_columns(missing: np.ndarray) -> np.ndarray:
+    """Return the missing columns of each row, (n, m), padded with dummy columns d, d + 1, ... ."""
+    n, d = missing.shape
+    count = missing.sum(axis=1)
+    largest = int(count.max(initial=0))
+    where = np.empty((n, largest), dtype=np.intp)
+    real = np.arange(largest) < count[:, None]
+    where[real] = np.nonzero(missing)[1]
+    where[~real] = (d + np.arange(largest) - count[:, None])[~real]
     return where

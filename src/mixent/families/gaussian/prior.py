@@ -1,4 +1,4 @@
-"""The Normal-inverse-Wishart prior as pseudo-rows: one rule for all covariance structures."""
+"""The Normal-inverse-Wishart prior as pseudo-rows, for all covariance structures."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mixent.core.arrays import Array
 
 @dataclass(frozen=True)
 class Prior:
-    """Pseudo-rows that every component has seen before the data.
+    """Normal-inverse-Wishart prior of each component, expressed as pseudo-rows.
 
     log p(m, C) = -1/2 [ rows log|C| + tr(C^-1 (rows cov + mean_rows (m - mean)(m - mean)^T)) ] + const,
 
-    a Normal-inverse-Wishart form with Lambda = rows cov and nu + d + 2 = rows (with few rows, or mean_rows = 0, not a
-    density that integrates to one, which a maximum does not need). The M-step of every structure
-    is its own rule on (n_k + rows, W_k + rows cov + the mean term): a covariance is shrunk towards `cov` as by
-    `rows` observations. Bounded above for any rows > 0, so the likelihood's spikes are gone.
+    with Lambda = rows cov and nu + d + 2 = rows (improper with few rows or mean_rows = 0, which does not matter for a
+    mode). The M-step of every structure is applied to (n_k + rows, W_k + rows cov + the mean term): a covariance is
+    shrunk towards `cov` as by `rows` observations. For any rows > 0 the objective is bounded above, unlike the
+    likelihood of a Gaussian mixture.
     """
 
     rows: Array  # (K,) or scalar array
@@ -27,7 +27,7 @@ class Prior:
     mean_rows: Array  # (K,) or scalar array
 
     def expand(self, n_components: int, axis_aligned: bool) -> Prior:
-        """The same prior with one entry per component, in the layout of the structures."""
+        """Return the prior with one entry per component, in the layout of the structures."""
         d = self.mean.shape[-1]
         cov = self.cov
         full = cov.ndim >= 2
@@ -44,17 +44,17 @@ class Prior:
         )
 
     def take(self, index: slice | np.ndarray) -> Prior:
-        """The entries of some components."""
+        """Return the entries of some components."""
         return Prior(self.rows[index], self.cov[index], self.mean[index], self.mean_rows[index])
 
     def only(self, live: np.ndarray) -> Prior:
-        """No pseudo-rows for the other components."""
+        """Return the prior with pseudo-rows for live components only."""
         return Prior(self.rows * live, self.cov, self.mean, self.mean_rows * live)
 
     def plus(self, other: Prior) -> Prior:
-        """Both sets of pseudo-rows (both expanded): the product of two such priors is one more of them.
+        """Return the product of two expanded priors, which has the same form.
 
-        The mean terms combine to one about the weighted mean, and leave a scatter between the two means.
+        The mean terms combine to one about the weighted mean, and add a scatter between the two means.
         """
         rows, mean_rows = self.rows + other.rows, self.mean_rows + other.mean_rows
         share = np.divide(other.mean_rows, mean_rows, out=np.zeros_like(mean_rows), where=mean_rows > 0)[:, None]
@@ -71,13 +71,13 @@ class Prior:
         return replace(joint, cov=both / np.maximum(rows, 1e-300).reshape(shape))
 
     def times(self, factor: float) -> Prior:
-        """As many pseudo-rows times `factor`."""
+        """Return the prior with its numbers of pseudo-rows multiplied by `factor`."""
         return replace(self, rows=factor * self.rows, mean_rows=factor * self.mean_rows)
 
     def scatter(self, means: Array) -> Array:
-        """The prior's scatter rows cov + mean_rows (m - mean)(m - mean)^T, in the layout of `cov`."""
-        away = means - self.mean
+        """Return the scatter of the prior, rows cov + mean_rows (m - mean)(m - mean)^T, in the layout of `cov`."""
+        difference = means - self.mean
         if self.cov.ndim == 2:
-            return self.rows[:, None] * self.cov + self.mean_rows[:, None] * away**2
-        outer = away[:, :, None] * away[:, None, :]
+            return self.rows[:, None] * self.cov + self.mean_rows[:, None] * difference**2
+        outer = difference[:, :, None] * difference[:, None, :]
         return self.rows[:, None, None] * self.cov + self.mean_rows[:, None, None] * outer

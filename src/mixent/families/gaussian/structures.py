@@ -1,7 +1,7 @@
 """The 14 covariance structures of Celeux & Govaert (1995), Pattern Recognition 28, 781-793.
 
-Sigma_k = lambda_k D_k A_k D_k^T with |A_k| = 1: volume lambda, shape A, orientation D. The three letters of a name say
-of volume, shape and orientation whether they are Equal for all components, Variable, or the Identity.
+Sigma_k = lambda_k D_k A_k D_k^T with |A_k| = 1: volume lambda, shape A, orientation D. The three letters of a name
+refer to volume, shape and orientation: Equal for all components, Variable, or the Identity.
 
 In the formulas below n_k is `mass`, n its sum, W_k the scatter of component k and W their sum.
 """
@@ -23,7 +23,7 @@ class Covariances:
     """The covariances of a group of components that share one structure."""
 
     covs: Array  # (K, d) variances for axis-aligned structures, (K, d, d) otherwise
-    axes: Array | None = None  # (d, d) orthogonal, common to the group: EVE and VVE start from it next time
+    axes: Array | None = None  # (d, d) orthogonal, common to the group: initial axes of the next M-step of EVE and VVE
 
 
 Step = Callable[[Array, Array, Covariances | None], Covariances]
@@ -31,7 +31,7 @@ Step = Callable[[Array, Array, Covariances | None], Covariances]
 
 @dataclass(frozen=True)
 class Structure:
-    """One covariance structure: its M-step and its number of free parameters."""
+    """A covariance structure: its M-step and its number of free parameters."""
 
     name: str
     axis_aligned: bool  # diagonal covariances, stored (K, d)
@@ -40,9 +40,9 @@ class Structure:
     _free: Callable[[int, int], int]
 
     def update(self, mass: Array, scatter: Array, current: Covariances | None = None) -> Covariances:
-        """The M-step: maximizes  -1/2 sum_k [ mass_k log|S_k| + tr(S_k^-1 scatter_k) ]  over this kind of S_k.
+        """Return the M-step: maximize  -1/2 sum_k [ mass_k log|S_k| + tr(S_k^-1 scatter_k) ]  over the structure.
 
-        The maximum is global for all structures but EVE and VVE; these find a local one, not below `current`.
+        The maximum is global for all structures except EVE and VVE, which find a local one, not below `current`.
         A singular scatter gives finite, possibly singular covariances.
 
         Parameters
@@ -52,31 +52,31 @@ class Structure:
         scatter : (K, d, d) array, or (K, d) for axis-aligned structures
             Sums of squares and products about each component's mean.
         current : Covariances, optional
-            Where the iterated structures start; the answer is never worse.
+            Start of the structures with an inner iteration; the result is never worse.
         """
         if self.axis_aligned and scatter.ndim == 3:
             scatter = np.diagonal(scatter, axis1=1, axis2=2)
         return self._step(mass, scatter, current)
 
-    def beside(self, mass: Array, scatter: Array, like: Covariances) -> Array:
-        """The M-step of new components, each alone beside the frozen group `like`:  (P, d) or (P, d, d).
+    def update_added(self, mass: Array, scatter: Array, like: Covariances) -> Array:
+        """Return the M-step of new components, each added to the fixed group `like`:  (P, d) or (P, d, d).
 
-        Maximizes  -1/2 [ mass_p log|S_p| + tr(S_p^-1 scatter_p) ]  over what the structure lets vary between the
-        components; what it holds Equal is the group's. With one component in the group, equal means equal to that one.
+        Maximizes  -1/2 [ mass_p log|S_p| + tr(S_p^-1 scatter_p) ]  over what the structure allows to vary between
+        components; what is Equal is taken from the group.
 
         Parameters
         ----------
         mass : (P,) array, > 0
         scatter : (P, d, d) array, or (P, d) for axis-aligned structures
         like : Covariances
-            The group as it stands: all its members agree on what is Equal.
+            The current group, whose components agree on what is Equal.
         """
         if self.axis_aligned and scatter.ndim == 3:
             scatter = np.diagonal(scatter, axis1=1, axis2=2)
-        return _beside(self.name, mass, scatter, like)
+        return _update_added(self.name, mass, scatter, like)
 
     def n_free(self, n_components: int, n_columns: int) -> int:
-        """Number of free covariance parameters."""
+        """Return the number of free covariance parameters."""
         return self._free(n_components, n_columns)
 
     def __repr__(self) -> str:
@@ -84,12 +84,12 @@ class Structure:
 
     def __reduce__(
         self,
-    ) -> tuple[Callable[[str], Structure], tuple[str]]:  # copies and pickles are the one object of this name
+    ) -> tuple[Callable[[str], Structure], tuple[str]]:  # copies and pickles refer to the object of this name
         return get_structure, (self.name,)
 
 
 def log_det_trace(covariances: Covariances, mass: Array, scatter: Array) -> float:
-    """What the M-step maximizes:  -1/2 sum_k [ mass_k log|S_k| + tr(S_k^-1 scatter_k) ]."""
+    """Return the objective of the M-step:  -1/2 sum_k [ mass_k log|S_k| + tr(S_k^-1 scatter_k) ]."""
     covs = covariances.covs
     if covs.ndim == 2:
         variances = scatter if scatter.ndim == 2 else np.diagonal(scatter, axis1=1, axis2=2)
@@ -102,7 +102,7 @@ def log_det_trace(covariances: Covariances, mass: Array, scatter: Array) -> floa
 
 
 def _eii(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
-    """One volume: lambda = tr(W) / (n d)."""
+    """lambda = tr(W) / (n d)."""
     return Covariances(np.full(scatter.shape, scatter.sum() / (mass.sum() * scatter.shape[1])))
 
 
@@ -131,7 +131,7 @@ def _vvi(mass: Array, scatter: Array, current: Covariances | None) -> Covariance
     return Covariances(scatter / mass[:, None])
 
 
-# --- one orientation for all: scatter is (K, d, d) from here on ------------------------------------------------------
+# --- a common orientation; scatter is (K, d, d) from here on ---------------------------------------------------------
 
 
 def _eee(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
@@ -145,7 +145,7 @@ def _vee(mass: Array, scatter: Array, current: Covariances | None) -> Covariance
     traces = positive(np.trace(scatter, axis1=1, axis2=2))
     pooled = np.linalg.eigvalsh((scatter / traces[:, None, None]).sum(0))
     if pooled[0] < 1e-15 * pooled[-1] or pooled[-1] == 0.0:
-        # no component spreads in some direction: give it just enough for a Cholesky factor
+        # all components are singular in some direction: add just enough variance for a Cholesky factor
         scatter = scatter + (1e-13 * traces / d)[:, None, None] * np.eye(d)
     start = _start_volumes(mass, traces / d, current)
     volumes = relative_volumes(mass, scatter, start, whiten_full)
@@ -154,18 +154,18 @@ def _vee(mass: Array, scatter: Array, current: Covariances | None) -> Covariance
 
 
 def _eve(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
-    """Common axes D; given them, EVI in their frame."""
+    """Common axes D; given D, as EVI in these coordinates."""
     D, within = _common_frame(mass, scatter, current, equal_volume=True)
     return Covariances(_compose(D, _equal_volume(mass, positive(within))), D)
 
 
 def _vve(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
-    """Common axes D; given them, VVI in their frame."""
+    """Common axes D; given D, as VVI in these coordinates."""
     D, within = _common_frame(mass, scatter, current, equal_volume=False)
     return Covariances(_compose(D, within / mass[:, None]), D)
 
 
-# --- each component its own orientation: W_k = L_k Omega_k L_k^T, eigenvalues in rising order -------------------------
+# --- variable orientation: W_k = L_k Omega_k L_k^T, eigenvalues in increasing order ----------------------------------
 
 
 def _eev(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
@@ -197,35 +197,35 @@ def _vvv(mass: Array, scatter: Array, current: Covariances | None) -> Covariance
     return Covariances(_symmetric(scatter / mass[:, None, None]))
 
 
-# --- one new component beside a frozen group -------------------------------------------------------------------------
+# --- a new component added to a fixed group --------------------------------------------------------------------------
 
 
-def _beside(name: str, mass: Array, scatter: Array, like: Covariances) -> Array:
-    """With w = diag(D^T W D): A = w / |w|^(1/d) where free, lambda = sum_i (w_i / A_i) / (n d) where free."""
+def _update_added(name: str, mass: Array, scatter: Array, like: Covariances) -> Array:
+    """With w = diag(D^T W D): A = w / |w|^(1/d) if free, lambda = sum_i (w_i / A_i) / (n d) if free."""
     volume, shape, turn = tuple(name)
     d, side = scatter.shape[1], _side(like.covs[:1])
-    if shape == "V" and turn == "E":  # a free shape along the group's axes
+    if shape == "V" and turn == "E":  # a free shape along the axes of the group
         D = like.axes if like.axes is not None else np.linalg.eigh(like.covs.sum(0))[1]
         within = np.einsum("ia,pij,ja->pa", D, scatter, D, optimize=True).clip(min=0.0)
-        return _compose(D, _beside(f"{volume}VI", mass, within, Covariances(np.repeat(side[:, None], d, axis=1))))
-    if shape == "E" and turn == "V":  # the group's shape along free axes; both in rising order
+        return _compose(D, _update_added(f"{volume}VI", mass, within, Covariances(np.repeat(side[:, None], d, axis=1))))
+    if shape == "E" and turn == "V":  # the shape of the group along free axes; both in increasing order
         omega, L = np.linalg.eigh(scatter)
         group = Covariances(positive(np.asarray(np.linalg.eigvalsh(like.covs[:1]), dtype=float)))
-        return _compose(L, _beside(f"{volume}EI", mass, np.maximum(omega, 0.0), group))
-    if shape == "V":  # its own matrix, but for the volume
+        return _compose(L, _update_added(f"{volume}EI", mass, np.maximum(omega, 0.0), group))
+    if shape == "V":  # a free matrix, except for the volume
         if volume == "V":
             return _symmetric(scatter / _over(mass, scatter)) if turn == "V" else scatter / mass[:, None]
         scatter = positive(scatter) if turn == "I" else _symmetric(scatter)
         return scatter * _over(side / _side(scatter), scatter)
     unit = (
         np.ones((1, d)) if shape == "I" else like.covs[:1] / _over(side, like.covs)
-    )  # the group's, but for the volume
+    )  # the matrix of the group, except for the volume
     sides = _trace_over(scatter, unit) / (mass * d) if volume == "V" else np.repeat(side, len(mass))
     return unit * _over(sides, unit)
 
 
 def _side(covs: Array) -> Array:
-    """|S|^(1/d), (K,); of a singular one, as of the nearest that is not."""
+    """Return |S|^(1/d), (K,); for a singular matrix, that of the nearest regular one."""
     if covs.ndim == 2:
         return np.exp(np.log(positive(covs)).mean(1))
     sign, log_det = np.linalg.slogdet(covs)
@@ -236,14 +236,14 @@ def _side(covs: Array) -> Array:
 
 
 def _trace_over(scatter: Array, unit: Array) -> Array:
-    """tr(unit^-1 scatter_p), (P,)."""
+    """Return tr(unit^-1 scatter_p), (P,)."""
     if scatter.ndim == 2:
         return (scatter / unit).sum(1)
     return np.trace(np.linalg.solve(unit, scatter), axis1=1, axis2=2)
 
 
 def _over(values: Array, like: Array) -> Array:
-    """(K,) values shaped to multiply or divide (K, ...) arrays."""
+    """Reshape (K,) values so that they multiply or divide (K, ...) arrays."""
     return values.reshape(-1, *[1] * (like.ndim - 1))
 
 
@@ -251,15 +251,15 @@ def _over(values: Array, like: Array) -> Array:
 
 
 def _equal_volume(mass: Array, within: Array) -> Array:
-    """Equal volumes: lambda B_k with |B_k| = 1, B_k proportional to `within` (K, d), all > 0."""
-    log_side = np.log(within).mean(1)  # logs: a product of many small numbers underflows
+    """Return lambda B_k with a common volume and |B_k| = 1, B_k proportional to `within` (K, d), all > 0."""
+    log_side = np.log(within).mean(1)  # in logarithms: a product of many small numbers underflows
     volume = np.exp(log_side).sum() / mass.sum()
     covs: Array = (volume * np.exp(-log_side))[:, None] * within
     return covs
 
 
 def _variable_volume(mass: Array, within: Array, current: Covariances | None) -> Array:
-    """lambda_k B with one diagonal B, from `within` (K, d)."""
+    """Return lambda_k B with a common diagonal B, from `within` (K, d)."""
     within = positive(within)
     start = _start_volumes(mass, within.mean(1), current)
     volumes = relative_volumes(mass, within, start, whiten_diagonal)[:, None]
@@ -268,7 +268,7 @@ def _variable_volume(mass: Array, within: Array, current: Covariances | None) ->
 
 
 def _start_volumes(mass: Array, spread: Array, current: Covariances | None) -> Array:
-    """Log lambda_k of the current covariances where they are usable, else those of spheres with this spread (K,)."""
+    """Return log lambda_k of the current covariances if they are regular, else of spheres with this spread, (K,)."""
     log_sides: Array = np.log(positive(spread / mass))
     if current is not None and len(current.covs) == len(mass):
         covs = current.covs
@@ -281,18 +281,18 @@ def _start_volumes(mass: Array, spread: Array, current: Covariances | None) -> A
 def _common_frame(
     mass: Array, scatter: Array, current: Covariances | None, *, equal_volume: bool
 ) -> tuple[Array, Array]:
-    """Common axes D and diag(D^T W_k D)  (K, d)."""
+    """Return common axes D and diag(D^T W_k D), (K, d)."""
     problem = mass, scatter, equal_volume
     if current is not None and current.axes is not None:
         _, D = common_axes(*problem, current.axes)
     else:
-        tries = [common_axes(*problem, start, max_iter=15) for start in _guesses(scatter, current)]
-        _, D = common_axes(*problem, min(tries, key=lambda found: found[0])[1])
+        short = [common_axes(*problem, start, max_iter=15) for start in _initial_axes(scatter, current)]
+        _, D = common_axes(*problem, min(short, key=lambda result: result[0])[1])
     return D, np.einsum("ia,kij,ja->ka", D, scatter, D, optimize=True).clip(min=0.0)
 
 
-def _guesses(scatter: Array, current: Covariances | None) -> Array:
-    """Axes to start from without any: the problem has local maxima, so a few short runs choose."""
+def _initial_axes(scatter: Array, current: Covariances | None) -> Array:
+    """Return several initial axes: the problem has local maxima, so the best of a few short runs is used."""
     traces = positive(np.trace(scatter, axis1=1, axis2=2))[:, None, None]
     pools = [scatter.sum(0), (scatter / traces).sum(0), np.diag(np.arange(1.0, scatter.shape[1] + 1.0)), *scatter]
     if current is not None and current.covs.ndim == 3:
@@ -301,7 +301,7 @@ def _guesses(scatter: Array, current: Covariances | None) -> Array:
 
 
 def _compose(axes: Array, variances: Array) -> Array:
-    """D diag(v) D^T for each component, exactly symmetric."""
+    """Return D diag(v) D^T for each component, exactly symmetric."""
     return _symmetric((axes * variances[:, None, :]) @ np.swapaxes(axes, -1, -2))
 
 
@@ -344,7 +344,7 @@ COVARIANCES |= {
 
 
 def get_structure(name: str, also: str = "") -> Structure:
-    """The structure of this name; a ValueError that lists the choices otherwise, and what is `also` allowed.
+    """Return the structure of this name; raise a ValueError that lists the choices, and what is `also` allowed.
 
     Examples
     --------

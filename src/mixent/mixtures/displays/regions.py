@@ -65,7 +65,7 @@ class RegionsDisplay(Display):
         columns: Sequence[int | str] = (0, 1),
         grid_size: int = 200,
     ) -> Self:
-        """Map of a fitted estimator over two columns.
+        """Create the display from a fitted estimator.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class RegionsDisplay(Display):
 
     @property
     def n_outside(self) -> int:
-        """Rows beyond the grid, which spans all but the most extreme values."""
+        """Number of rows outside the grid, which covers all but the most extreme values."""
         low, high = (np.array([axis[end] for axis in self.grid]) for end in (0, -1))
         return int(np.sum(((self.points < low) | (self.points > high)).any(axis=1)))
 
@@ -105,7 +105,7 @@ class RegionsDisplay(Display):
         return SIZE
 
     def _draw(self, ax: Any) -> None:
-        """The map, the points and the ellipses."""
+        """Draw the map, the rows and the components."""
         if self.posterior is None:
             self._draw_density(ax)
         else:
@@ -124,7 +124,7 @@ class RegionsDisplay(Display):
 
     def _draw_density(self, ax: Any) -> None:
         top = self.log_density.max()
-        low = max(np.min(self.log_density[np.isfinite(self.log_density)]), top - 12)  # exp(-12): no row is there
+        low = max(np.min(self.log_density[np.isfinite(self.log_density)]), top - 12)  # lower densities are not shown
         levels = np.linspace(low, top, 13)
         filled = ax.contourf(*self.grid, self.log_density, levels=levels, cmap="Blues", alpha=0.75, zorder=0)
         bar = ax.figure.colorbar(filled, ax=ax, label="Log density (nats)", format="%.1f")

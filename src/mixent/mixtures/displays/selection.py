@@ -31,51 +31,51 @@ UNITS = {  # name, unit
     "icl": ("ICL", "nats × 2"),
     "aic": ("AIC", "nats × 2"),
     "dic": ("DIC", "nats × 2"),
-    "dic_robust": ("robust DIC", "nats × 2"),
-    "cbic": ("conditional BIC", "nats × 2"),
+    "dic_robust": ("Robust DIC", "nats × 2"),
+    "cbic": ("Conditional BIC", "nats × 2"),
     "cv": ("−2 × held-out log density", "nats × 2"),
-    "log_loss": ("held-out log-loss", "nats per row"),
-    "error": ("held-out error", "share of rows"),
+    "log_loss": ("Held-out log-loss", "nats per row"),
+    "error": ("Held-out error rate", "share of rows"),
 }
 CRITERIA = tuple(UNITS)
-FROM_STAGES = ("bic", "aic")  # known from a path of growth without a search
+FROM_STAGES = ("bic", "aic")  # computed from the stages of growth, without a search
 MANY_CURVES = 8
-SHOWN_SHARE = 0.6  # of the values, the best: hopeless models would flatten the rest
+SHOWN_SHARE = 0.6  # share of the best values that determines the range of the axis, so that outliers do not
 
 
 @dataclass(repr=False)
 class SelectionDisplay(Display):
-    """A criterion against the number of components, one line per covariance structure. Lower is better.
+    """Criterion against the number of components, with a line for each covariance structure; lower is better.
 
-    Where each class chose on its own there is a line for each class too, counted from its lowest value. What nested
-    folds chose is no series of sizes: each choice has a dot.
+    If the models were selected for each class, there is a line for each class, relative to its minimum. Models selected
+    in nested folds are not connected by lines: each is a dot.
     """
 
-    search: list[dict[str, Any]]  # n_components, covariance, the criterion; `class` and `chosen` where there are any
+    search: list[dict[str, Any]]  # n_components, covariance, the criterion; optionally `class` and `chosen`
     criterion: str = "bic"
-    joined: bool = True  # whether the entries are a series of sizes; those that nested folds chose are not
+    joined: bool = True  # whether the entries form lines; those selected in nested folds do not
 
     @property
     def picks(self) -> list[dict[str, Any]]:
-        """The entries chosen, one or one for each class; where none is marked, that of the lowest criterion."""
+        """The selected entries, one or one for each class; if none is marked, that with the lowest criterion."""
         marked = [entry for entry in self.search if entry.get("chosen") and np.isfinite(entry[self.criterion])]
         finite = (entry for entry in self.search if np.isfinite(entry[self.criterion]))
         return marked or [min(finite, key=lambda entry: entry[self.criterion])]
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The entry chosen, of the first class where each chose on its own."""
+        """The selected entry, of the first class if there is one for each class."""
         return self.picks[0]
 
     @classmethod
     def from_estimator(cls, est: Any, criterion: str | None = None) -> Self:
-        """The search of an estimator fitted with n_components="auto" or covariance="auto" (`est.search_`).
+        """Create the display from an estimator fitted with n_components="auto" or covariance="auto" (`est.search_`).
 
         Parameters
         ----------
         est : fitted mixture or classifier
         criterion : str, optional
-            Default: that of `est.search`, and the held-out log-loss or error where it chose by folds.
+            Criterion to draw (default: that of `est.search`, or the held-out log-loss or error).
         """
         if not getattr(est, "search_", None):
             raise ValueError(
@@ -87,36 +87,37 @@ class SelectionDisplay(Display):
 
     @classmethod
     def from_search(cls, search: Any, criterion: str = "bic") -> Self:
-        """The entries of a search.
+        """Create the display from the entries of a search.
 
         Parameters
         ----------
         search : list of dict
-            With n_components, covariance and the criterion; failed fits hold NaN.
+            With n_components, covariance and the criterion, NaN for failed fits.
         criterion : str
+            Criterion to draw.
         """
         check_criterion(criterion)
         search = [dict(entry) for entry in search]
         if not all(criterion in entry for entry in search):
-            raise ValueError(f"this search has no {criterion}; it holds {', '.join(map(str, search[0]))}")
-        most = max(entry.get("folds", 0) for entry in search)
-        search = [entry for entry in search if entry.get("folds", 0) == most]  # others were given up after a fold
+            raise ValueError(f"this search has no {criterion}; it has {', '.join(map(str, search[0]))}")
+        n_folds = max(entry.get("folds", 0) for entry in search)
+        search = [entry for entry in search if entry.get("folds", 0) == n_folds]  # others were discarded after a fold
         if not any(np.isfinite(entry[criterion]) for entry in search):
             raise ValueError(f"no entry of the search has a finite {criterion}; every fit failed")
         return cls(search, criterion)
 
     @property
     def by_class(self) -> bool:
-        """Whether each class was chosen on its own."""
+        """Whether models were selected for each class."""
         return "class" in self.search[0]
 
     @property
     def in_all(self) -> bool:
-        """Whether classes differ in their numbers of components, so that only the sum can be drawn."""
+        """Whether numbers of components differ between classes, so that their sum is drawn."""
         return any(isinstance(e["n_components"], list) and len(set(e["n_components"])) > 1 for e in self.search)
 
     def count(self, entry: dict[str, Any]) -> int:
-        """Where an entry stands on the horizontal axis: components of a class, of all rows, or of all classes."""
+        """Return the position of an entry on the horizontal axis: components of a class, or in total."""
         counts = entry["n_components"]
         if not self.in_all:
             return counts[0] if isinstance(counts, list) else counts
@@ -125,7 +126,7 @@ class SelectionDisplay(Display):
         return counts * next(len(e["n_components"]) for e in self.search if isinstance(e["n_components"], list))
 
     def curves(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """For every structure (of every class) its numbers of components and the lowest criterion of each."""
+        """Return for each structure (of each class) the numbers of components and their lowest criterion."""
         lines: dict[str, dict[int, float]] = {}
         for entry in self.search:
             points, k = lines.setdefault(self._curve(entry), {}), self.count(entry)
@@ -134,7 +135,7 @@ class SelectionDisplay(Display):
         return {name: tuple(np.array(sorted(points.items()), dtype=float).T) for name, points in lines.items()}
 
     def _curve(self, entry: dict[str, Any]) -> str:
-        """The name of the curve an entry is on."""
+        """Return the name of the curve of an entry."""
         name = _structure(entry)
         if not self.by_class:
             return name
@@ -142,11 +143,11 @@ class SelectionDisplay(Display):
         return label if len(self._structures) == 1 else f"{label}, {name}"
 
     def _floor(self, entry: dict[str, Any]) -> float:
-        """What values are counted from: the lowest of the class, where classes have lines of their own."""
+        """Return the reference of a value: the minimum of its class if there is a line for each class, else 0."""
         if not self.by_class:
             return 0.0
-        mine = [float(e[self.criterion]) for e in self.search if e["class"] == entry["class"]]
-        return float(np.nanmin(mine))
+        values = [float(e[self.criterion]) for e in self.search if e["class"] == entry["class"]]
+        return float(np.nanmin(values))
 
     def size(self) -> tuple[float, float]:
         if self.joined:
@@ -155,31 +156,32 @@ class SelectionDisplay(Display):
         return 6.0, max(1.3 + 0.17 * sum(n + 1 for n in lines), 1.9)
 
     def _draw(self, ax: Any) -> None:
-        """The curves with a ring at what was chosen; of nested folds, a dot for each choice they made."""
+        """Draw the curves with a ring at the selected model; for nested folds, a dot for each selected model."""
         if not self.joined:
             self._draw_dots(ax)
             return
         styles, entries, curves = self._styles(), self._legend_entries(), self.curves()
         for name, (k, value) in curves.items():
             ax.plot(k + styles[name].pop("dodge"), value, label=plain(name), zorder=2, **styles[name])
-        at = self._rings(ax)
-        what = "number of components"
-        what += " in all" if self.in_all else (" of each class" if self._per_class else "")
-        ax.set(xlabel=what, ylabel=criterion_label(self.criterion, " − lowest of its class" if self.by_class else ""))
+        rings = self._rings(ax)
+        xlabel = "Total number of components" if self.in_all else "Number of components"
+        xlabel += " of each class" if self._per_class and not self.in_all else ""
+        relative = " − minimum of the class" if self.by_class else ""
+        ax.set(xlabel=xlabel, ylabel=criterion_label(self.criterion, relative))
         ax.xaxis.get_major_locator().set_params(integer=True)
-        low, high = self._limits(curves, max(value for _, value in at))
+        low, high = self._limits(curves, max(value for _, value in rings))
         ax.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
         handles, labels = zip(*entries)
         legend(ax, len(labels), beside=True, handles=list(handles), labels=list(labels))
         tidy(ax)
 
     def _ranked(self) -> list[dict[str, Any]]:
-        """Entries with a finite criterion, best first."""
+        """Return the entries with a finite criterion, best first."""
         finite = (entry for entry in self.search if np.isfinite(entry[self.criterion]))
         return sorted(finite, key=lambda entry: entry[self.criterion])
 
     def _draw_dots(self, ax: Any) -> None:
-        """A line for each choice, best first: its name, and a dot at its value."""
+        """Draw a row for each selected model, best first, with its name and a dot at its value."""
         rows = self._ranked()
         names = [wrapped(_choice(entry), 30) for entry in rows]
         lines = np.array([name.count("\n") + 1 for name in names])
@@ -189,13 +191,13 @@ class SelectionDisplay(Display):
         ax.plot(value, height, ls="none", marker="o", ms=6, color=color(0), zorder=3)
         chosen = [any(entry is pick for pick in self.picks) for entry in rows]
         ax.plot(value[chosen], height[chosen], clip_on=False, **RING)
-        for x, at in zip(value[chosen], height[chosen]):
-            look = {"textcoords": "offset points", "va": "center", "fontsize": "small", "color": INK}
-            ax.annotate("chosen", (x, at), (10, 0), **look, bbox={"fc": "white", "ec": "none", "pad": 1})
+        for x, y in zip(value[chosen], height[chosen]):
+            style = {"textcoords": "offset points", "va": "center", "fontsize": "small", "color": INK}
+            ax.annotate("chosen", (x, y), (10, 0), **style, bbox={"fc": "white", "ec": "none", "pad": 1})
         room = 0.1 * np.ptp(value) or max(0.05 * abs(value[0]), 1e-3)
         ax.set(xlim=(value.min() - room, value.max() + room), ylim=(height[-1] + lines[-1] / 2 + 0.6, 0))
         ax.set_yticks(height, names)
-        ax.set(xlabel=criterion_label(self.criterion).replace("\n", " "), title="choices of the folds")
+        ax.set(xlabel=criterion_label(self.criterion).replace("\n", " "), title="Models selected in the folds")
         ax.xaxis.get_major_locator().set_params(nbins=6)
         tidy(ax)
 
@@ -204,63 +206,63 @@ class SelectionDisplay(Display):
         return list(dict.fromkeys(entry["class"] for entry in self.search)) if self.by_class else []
 
     def _styles(self) -> dict[str, dict[str, Any]]:
-        """How each curve is drawn: a class has a color and a dash, and each structure a marker.
+        """Return the style of each curve: a color and dash for each class, a marker for each structure.
 
-        Lines of classes stand a little beside each other: all of them reach 0, most at the same few sizes.
+        Lines of classes are shifted horizontally, since all of them have a minimum of 0, many at the same position.
         """
-        curves, found = self.curves(), {}
+        curves, styles = self.curves(), {}
         if not self.by_class:
             for i, name in enumerate(curves):
-                line = DASHES[i % len(DASHES)] if len(curves) > MANY_CURVES else dash(i)  # no two alike up to 28
-                found[name] = {"color": color(i), "marker": marker(i), "ls": line, "ms": 4.5, "lw": 1.4, "dodge": 0.0}
-            return found
+                line = DASHES[i % len(DASHES)] if len(curves) > MANY_CURVES else dash(i)  # up to 28 different styles
+                styles[name] = {"color": color(i), "marker": marker(i), "ls": line, "ms": 4.5, "lw": 1.4, "dodge": 0.0}
+            return styles
         classes, structures = self._classes, self._structures
         for entry in self.search:
             i, s = classes.index(entry["class"]), structures.index(_structure(entry))
-            found[self._curve(entry)] = class_style(i) | {
+            styles[self._curve(entry)] = class_style(i) | {
                 "marker": marker(s if len(structures) > 1 else i),
                 "dodge": dodge(i, len(classes)),
             }
-        return found
+        return styles
 
     @property
     def _structures(self) -> list[str]:
         return list(dict.fromkeys(_structure(entry) for entry in self.search))
 
     def _rings(self, ax: Any) -> list[tuple[int, float]]:
-        """Ring what was chosen, in the color of its class where each has chosen; where the rings are."""
-        classes, at = self._classes, []
+        """Draw rings around the selected models, in the color of their class; return their positions."""
+        classes, rings = self._classes, []
         for pick in self.picks:
             k, value = self.count(pick), float(pick[self.criterion] - self._floor(pick))
             i = classes.index(pick["class"]) if classes else 0
-            look = RING | ({"mec": color(i), "ms": 9} if len(classes) > 1 else {})
-            ax.plot(k + dodge(i, len(classes)), value, label="_chosen", clip_on=False, **look)
-            at.append((k, value))
-        return at
+            style = RING | ({"mec": color(i), "ms": 9} if len(classes) > 1 else {})
+            ax.plot(k + dodge(i, len(classes)), value, label="_chosen", clip_on=False, **style)
+            rings.append((k, value))
+        return rings
 
     def _legend_entries(self) -> list[tuple[Any, str]]:
-        """Handles and texts: the curves and the choice, or each class with its choice, and the structures."""
+        """Return handles and texts: the curves and the selected model, or each class with its model, and structures."""
         from matplotlib.lines import Line2D
 
-        def handle(**look: Any) -> Any:
-            look.pop("dodge", None)
-            return Line2D([], [], **look)
+        def handle(**style: Any) -> Any:
+            style.pop("dodge", None)
+            return Line2D([], [], **style)
 
         ring, styles = handle(**RING), self._styles()
         if not self.by_class:
             text = f"chosen: {_choice(self.picks[0])}"
             return [(handle(**styles[name]), plain(name)) for name in self.curves()] + [(ring, wrapped(text, 30))]
         several = len(self._structures) > 1
-        taken = {pick["class"]: pick for pick in self.picks}
+        picks = {pick["class"]: pick for pick in self.picks}
         entries = []
         for i, label in enumerate(self._classes):
-            look = class_style(i) | {"marker": "" if several else marker(i)}
+            style = class_style(i) | {"marker": "" if several else marker(i)}
             text = plain(class_name(label), 24)
-            pick = taken.get(label)
-            entries.append((handle(**look), text if pick is None else f"{text}: {_choice(pick)}"))
+            pick = picks.get(label)
+            entries.append((handle(**style), text if pick is None else f"{text}: {_choice(pick)}"))
         if several:
-            look = {"color": FAINT, "ls": "none", "ms": 4.5}
-            entries += [(handle(marker=marker(s), **look), plain(name)) for s, name in enumerate(self._structures)]
+            style = {"color": FAINT, "ls": "none", "ms": 4.5}
+            entries += [(handle(marker=marker(s), **style), plain(name)) for s, name in enumerate(self._structures)]
         return [*entries, (ring, "chosen")]
 
     @property
@@ -268,7 +270,7 @@ class SelectionDisplay(Display):
         return self.by_class or any(isinstance(entry["n_components"], list) for entry in self.search)
 
     def _limits(self, curves: dict[str, tuple[np.ndarray, np.ndarray]], marked: float) -> tuple[float, float]:
-        """The lowest and the worst of the best values; what was chosen is in sight."""
+        """Return the range of the best values, which includes the selected model."""
         values = np.concatenate([value for _, value in curves.values()])
         values = np.sort(values[np.isfinite(values)])
         low, high = float(values[0]), float(values[max(int(np.ceil(SHOWN_SHARE * len(values))), 1) - 1])
@@ -284,7 +286,7 @@ def check_criterion(criterion: str) -> None:
 
 
 def default_criterion(est: Any, search: Any) -> str:
-    """What the estimator chose by: its criterion, or, on rows held out, the log-loss or the error."""
+    """Return the criterion of the selection: that of the search, or the held-out log-loss or error."""
     selection = est._group("search").criterion
     if not search:
         return "bic"
@@ -294,26 +296,26 @@ def default_criterion(est: Any, search: Any) -> str:
     return selection
 
 
-def criterion_label(criterion: str, counted: str = "") -> str:
-    """What stands at the vertical axis."""
+def criterion_label(criterion: str, relative: str = "") -> str:
+    """Return the axis label of a criterion."""
     name, unit = UNITS[criterion]
-    return f"{name}{counted}\n({unit}; lower is better)"
+    return f"{name}{relative}\n({unit}; lower is better)"
 
 
 def _choice(entry: dict[str, Any]) -> str:
-    """Structure and number of components of an entry; class by class where they differ."""
+    """Return structure and number of components of an entry as text; for each class if they differ."""
     counts, names = entry["n_components"], entry["covariance"]
     if isinstance(names, list) and len(set(names)) > 1:
         counts = counts if isinstance(counts, list) else [counts] * len(names)
         text = plain(" + ".join(f"{k}_{name}" for k, name in zip(counts, names)), 100)
-        return text.replace("_", "\u00a0")  # a count and its structure stay on one line
+        return text.replace("_", "\u00a0")  # no line break between a count and its structure
     if isinstance(counts, list):
         counts = counts[0] if len(set(counts)) == 1 else " + ".join(map(str, counts))
     return f"{plain(_structure(entry))}, {plain(counts, 60)}"
 
 
 def _structure(entry: dict[str, Any]) -> str:
-    """The name of the covariance structure of an entry."""
+    """Return the name of the covariance structure of an entry."""
     names = entry["covariance"]
     if isinstance(names, list):
         names = names[0] if len(set(names)) == 1 else "several structures"

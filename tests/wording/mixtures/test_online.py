@@ -1,4 +1,4 @@
-"""Wording of mixtures, arriving."""
+"""Wording of mixtures, online learning."""
 
 import re
 
@@ -28,7 +28,7 @@ def test_a_class_not_seen_at_first_is_named_where_it_would_have_components_of_it
     X, label = draw()
     y = np.array(["a", "b", "c"])[label]
     early = label < 2
-    message = "class 'c' has no rows in the first batch; its components start from its own rows"
+    message = "class 'c' has no rows in the first batch; the first batch must contain rows of every class"
     with pytest.raises(ValueError, match=re.escape(message)):
         MixtureClassifier(1).partial_fit(X[early], y[early], classes=["a", "b", "c"])
 
@@ -76,5 +76,5 @@ def test_a_share_to_forget_that_is_none(draw, estimator, share):
 def test_a_marginal_has_nothing_to_go_on_from(draw, estimator):
     X, y = draw(n=60)
     part = estimator.set_params(forgetting=0.0).fit(X, y).marginal([0, 2])
-    with pytest.raises(ValueError, match="this model has kept no statistics of its training rows; fit it again"):
+    with pytest.raises(ValueError, match="this model has no statistics of its training rows; fit it again"):
         part.partial_fit(X[:, [0, 2]], y)

@@ -15,7 +15,7 @@ from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Status, rounding
 from mixent.core.executors import Serial
 from mixent.mixtures.fit_plan import Candidate
-from mixent.mixtures.online import keep, with_kept
+from mixent.mixtures.online import past_statistics, with_past
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
 CLOSED = ("EII", "VII", "EEI", "EVI", "VVI", "EEE", "EEV", "EVV", "VVV")  # no inner loop
@@ -70,7 +70,7 @@ def test_with_one_component_of_each_class_batches_are_one_fit(draw, same, name, 
     exact = 1e-6 if name in ("EVE", "VVE") else 1e-9
     same(parts, whole, exact)
     np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=100 * exact, atol=1e-12)
-    np.testing.assert_allclose(parts.kept_.cells.sum(), len(X) if weight is None else weight.sum(), rtol=1e-9)
+    np.testing.assert_allclose(parts.statistics_.counts.sum(), len(X) if weight is None else weight.sum(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", CLOSED)
@@ -119,7 +119,7 @@ def test_forgetting_is_a_weight_that_fades(draw, same, estimator):
     whole = estimator(1, "VVV", prior=None, tol=1e-13).fit(X, y, sample_weight=0.7**age)
     parts = batches(estimator(1, "VVV", prior=None, forgetting=0.3, tol=1e-13), X, y)
     same(parts, whole, 1e-9)
-    assert parts.kept_.cells.sum() == pytest.approx((0.7**age).sum(), rel=1e-9)
+    assert parts.statistics_.counts.sum() == pytest.approx((0.7**age).sum(), rel=1e-9)
 
 
 # --- several components ----------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def test_the_objective_of_no_batch_falls(mixed, name):
         model.partial_fit(*args, sample_weight=weight[a:b])
         assert_never_falls(model.run_, weight[a:b].sum())
         seen = 0.9 * seen + weight[a:b].sum()
-        assert model.kept_.cells.sum() == pytest.approx(seen, rel=1e-9)
+        assert model.statistics_.counts.sum() == pytest.approx(seen, rel=1e-9)
         assert np.isfinite(model.score_samples(X)).all()
 
 
@@ -170,23 +170,23 @@ def test_a_batch_of_no_weight_leaves_an_optimum_alone(mixed, same, name):
 def test_only_the_share_forgotten_is_lost(mixed, name):
     X, y = mixed()
     model = models()[name].fit(X[:120], y[:120])
-    before = model.kept_
+    before = model.statistics_
     model.set_params(forgetting=0.25)
     args = (X[120:],) if name == "mixture" else (X[120:], y[120:])
     model.partial_fit(*args)
     # what this batch added, at the final parameters
     table, known = model._read(X[120:]), None if name == "mixture" else np.searchsorted(model.classes_, y[120:])
     source = ArrayBlocks(Block(table.X, table.codes), classes=known)
-    problem = with_kept(model.problem_, before.times(0.75))
+    problem = with_past(model.problem_, before.times(0.75))
     with Serial() as workers:
         total = workers.total(partial(problem.stats, problem.prepare(model.params_)), source)
-    added = keep(problem, model.params_, total)
-    np.testing.assert_allclose(model.kept_.cells, 0.75 * before.cells + added.cells, rtol=1e-9, atol=1e-12)
+    added = past_statistics(problem, model.params_, total)
+    np.testing.assert_allclose(model.statistics_.counts, 0.75 * before.counts + added.counts, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(
-        model.kept_.categories, 0.75 * before.categories + added.categories, rtol=1e-9, atol=1e-12
+        model.statistics_.categories, 0.75 * before.categories + added.categories, rtol=1e-9, atol=1e-12
     )
     np.testing.assert_allclose(
-        model.kept_.gaussian.rows, 0.75 * before.gaussian.rows + added.gaussian.rows, rtol=1e-9, atol=1e-12
+        model.statistics_.gaussian.rows, 0.75 * before.gaussian.rows + added.gaussian.rows, rtol=1e-9, atol=1e-12
     )
 
 
@@ -194,7 +194,7 @@ def test_what_is_kept_is_the_expected_complete_likelihood(draw):
     """With them in the prior, the prior's change is E[log p(x, z)] of the rows kept, whatever the parameters."""
     X, y = draw(n=80)
     model = SharedMixtureClassifier(3, "VVV", prior=2.0, random_state=0).fit(X, y)
-    problem, params, kept = model.problem_, model.params_, model.kept_
+    problem, params, past = model.problem_, model.params_, model.statistics_
     joint = np.array(
         [
             np.log(params.weights[y, k]) + multivariate_normal.logpdf(X, model.means_[k], model.covariances_[k])
@@ -202,7 +202,7 @@ def test_what_is_kept_is_the_expected_complete_likelihood(draw):
         ]
     ).T
     resp = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))  # at the parameters of the fit
-    more, rng = with_kept(problem, kept), np.random.default_rng(0)
+    more, rng = with_past(problem, past), np.random.default_rng(0)
     differences = []
     for _ in range(4):
         gaussian = params.components.gaussian
@@ -226,10 +226,10 @@ def test_what_is_kept_is_the_expected_complete_likelihood(draw):
 def test_the_objective_of_a_batch_is_its_likelihood_and_what_was_kept(draw):
     X, y = draw()
     model = MixtureClassifier(2, "VVV", random_state=0).fit(X[:120], y[:120])
-    kept = model.kept_
+    past = model.statistics_
     model.partial_fit(X[120:], y[120:])
     log_lik = model._log_joint(X[120:])[np.arange(120), y[120:]].sum()
-    log_prior = with_kept(model.problem_, kept).log_prior(model.params_)
+    log_prior = with_past(model.problem_, past).log_prior(model.params_)
     assert model.run_.objective == pytest.approx(log_lik + log_prior, rel=1e-10)
 
 
@@ -243,7 +243,7 @@ def test_fit_is_a_first_batch(mixed, same, name):
         model.partial_fit(*((X[150:],) if name == "mixture" else (X[150:], y[150:])))
     same(one, other, 0)
     again = one.fit(X[:150], y[:150])  # fit begins anew
-    np.testing.assert_allclose(again.kept_.cells.sum(), 150, rtol=1e-9)
+    np.testing.assert_allclose(again.statistics_.counts.sum(), 150, rtol=1e-9)
 
 
 @every_model
@@ -254,7 +254,7 @@ def test_a_loaded_model_goes_on_as_the_saved_one(mixed, same, name, tmp_path):
     mixent.save(model, tmp_path / "m.mixent")
     again = mixent.load(tmp_path / "m.mixent").partial_fit(*rest)
     same(again, model.partial_fit(*rest), 0)
-    np.testing.assert_array_equal(again.kept_.cells, model.kept_.cells)
+    np.testing.assert_array_equal(again.statistics_.counts, model.statistics_.counts)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
@@ -267,12 +267,12 @@ def test_rows_without_a_label_and_uncertain_ones_join_later(mixed, estimator):
     some = np.where(np.arange(70) % 3 > 0, y[100:170], None)
     model.partial_fit(X[100:170], some)
     assert_never_falls(model.run_, 70)
-    assert model.kept_.cells.sum() == pytest.approx(170, rel=1e-9)
+    assert model.statistics_.counts.sum() == pytest.approx(170, rel=1e-9)
     soft = np.full((70, 3), 0.1)
     soft[np.arange(70), np.searchsorted(model.classes_, y[170:])] = 0.8
     model.partial_fit(X[170:], pd.DataFrame(soft, columns=["a", "b", "c"]))
     assert_never_falls(model.run_, 70)
-    assert model.kept_.cells.sum() == pytest.approx(240, rel=1e-9)
+    assert model.statistics_.counts.sum() == pytest.approx(240, rel=1e-9)
     assert model.score(X, y) > 0.7
 
 
@@ -309,9 +309,9 @@ def test_a_column_constant_at_first_stays_out(draw, estimator):
 def test_a_batch_without_any_label_is_learned_from_too(draw, estimator):
     X, label = draw()
     model = estimator.partial_fit(X[:150], label[:150])
-    kept, before = model.kept_.cells.sum(), model.score_samples(X[150:]).mean()
+    past, before = model.statistics_.counts.sum(), model.score_samples(X[150:]).mean()
     model.partial_fit(X[150:], [None] * (len(X) - 150))
-    assert model.kept_.cells.sum() == pytest.approx(kept + len(X) - 150)
+    assert model.statistics_.counts.sum() == pytest.approx(past + len(X) - 150)
     assert model.score_samples(X[150:]).mean() > before
 
 
@@ -320,8 +320,8 @@ def test_priors_adjusted_to_a_batch_are_where_partial_fit_goes_on_from(draw):
     for prior in ("empirical", [0.2, 0.3, 0.5]):
         model = MixtureClassifier(1, class_prior=prior).fit(X, label)
         moved = model.adjust_priors(X[label == 0])
-        n = moved.kept_.cells.sum()
-        np.testing.assert_allclose(moved.kept_.cells.sum(axis=1) / n, moved.class_prior_, rtol=1e-9)
+        n = moved.statistics_.counts.sum()
+        np.testing.assert_allclose(moved.statistics_.counts.sum(axis=1) / n, moved.class_prior_, rtol=1e-9)
         assert n == pytest.approx(len(X))
         moved.partial_fit(X[:1], label[:1], sample_weight=[1e-9])
         again = model.adjust_priors(X[label == 0]).class_prior_
@@ -331,7 +331,7 @@ def test_priors_adjusted_to_a_batch_are_where_partial_fit_goes_on_from(draw):
 def test_rows_are_kept_as_blurred_as_they_were_learned(draw, monkeypatch):
     X, label = draw()
     noisy = Candidate((1, 1, 1), ("VVV",) * 3, False, 5.0, noise=0.3)
-    monkeypatch.setattr(MixtureClassifier, "_candidate", lambda self, classes, job: noisy)
+    monkeypatch.setattr(MixtureClassifier, "_candidate", lambda self, classes, plan: noisy)
     model = MixtureClassifier(1).fit(X, label)
     before = model.covariances_
     model.partial_fit(X[:3], label[:3], sample_weight=np.full(3, 1e-9))

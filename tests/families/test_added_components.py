@@ -65,7 +65,7 @@ def test_no_feasible_matrix_nearby_or_far_is_better(name, K):
     for d in (1, 3):
         like = group_of(name, rng, K, d)
         mass, scatter = scatters(rng, 2, d)
-        found = matrices(COVARIANCES[name].beside(mass, scatter, like))
+        found = matrices(COVARIANCES[name].update_added(mass, scatter, like))
         for m, W, cov in zip(mass, scatter, found):
             best = value(cov, m, W)
             same = feasible(name, like, cov, rng, 0.0)
@@ -82,7 +82,7 @@ def test_what_is_equal_is_the_groups_and_a_member_s_own_scatter_gives_it_back(na
     structure = COVARIANCES[name]
     mass, scatter = scatters(rng, 3, 3)
     like = structure.update(mass, scatter)
-    beside = structure.beside(mass, scatter, like)
+    beside = structure.update_added(mass, scatter, like)
     np.testing.assert_allclose(beside, like.covs, rtol=1e-5, atol=1e-5 * np.abs(like.covs).max())
 
 
@@ -91,9 +91,9 @@ def test_several_at_once_are_one_by_one(name):
     rng = np.random.default_rng(4)
     like = group_of(name, rng, 2, 3)
     mass, scatter = scatters(rng, 4, 3)
-    together = COVARIANCES[name].beside(mass, scatter, like)
+    together = COVARIANCES[name].update_added(mass, scatter, like)
     for p in range(4):
-        alone = COVARIANCES[name].beside(mass[[p]], scatter[[p]], like)
+        alone = COVARIANCES[name].update_added(mass[[p]], scatter[[p]], like)
         np.testing.assert_allclose(together[[p]], alone, rtol=1e-12, atol=1e-12 * np.abs(alone).max())
 
 
@@ -101,7 +101,7 @@ def test_several_at_once_are_one_by_one(name):
 def test_the_groups_axes_hold_even_where_its_matrices_do_not_show_them(name):
     rng = np.random.default_rng(6)
     axes = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    found = COVARIANCES[name].beside(*scatters(rng, 2, 3), Covariances(np.stack([2 * np.eye(3)] * 2), axes))
+    found = COVARIANCES[name].update_added(*scatters(rng, 2, 3), Covariances(np.stack([2 * np.eye(3)] * 2), axes))
     turned = axes.T @ found @ axes
     np.testing.assert_allclose(turned, np.stack([np.diag(np.diagonal(t)) for t in turned]), atol=1e-12 * found.max())
 
@@ -113,4 +113,4 @@ def test_a_flat_scatter_gives_finite_matrices(name):
     mass, scatter = scatters(rng, 2, 3)
     scatter[0, 0] = scatter[0, :, 0] = 0.0
     scatter[1] = 0.0
-    assert np.isfinite(COVARIANCES[name].beside(mass, scatter, like)).all()
+    assert np.isfinite(COVARIANCES[name].update_added(mass, scatter, like)).all()
