@@ -88,7 +88,9 @@ CLASSIFIER = [
     *refused(ValueError, "n_components: unknown class", option("n_components", {"0": 1, "1": 1}, {0: 1, 1: 1, 2: 1})),
     *refused(ValueError, STRUCTURE, option("covariance", "XYZ", "", None, 3, ("VVV", "EEE"), {0: "VVV", 1: "no"})),
     *refused(ValueError, "Did you mean 'VVV'", option("covariance", "vvv", b"VVV")),
-    *refused(ValueError, "needs n_components='auto'; set it, or pass one", option("covariance", ["VVV"], ["VVV", "EEE"])),
+    *refused(
+        ValueError, "needs n_components='auto'; set it, or pass one", option("covariance", ["VVV"], ["VVV", "EEE"])
+    ),
     *refused(ValueError, "covariance: no entry for class 1", option("covariance", {0: "VVV"})),
     *refused(ValueError, STRUCTURE, option("covariance", ["VVV", "no"], [None], None, 5, make=searched)),
     *refused(ValueError, "covariance is an empty list", option("covariance", [], make=searched)),
@@ -266,8 +268,14 @@ SHARED = [
     *refused(ValueError, f"n_components {COUNT}", parts("n_components", 0, -1, 1.5, None, True, nan, [1], {0: 1})),
     *refused(ValueError, "n_components=41 needs at least as many rows; X has 40", parts("n_components", 41)),
     *refused(ValueError, STRUCTURE, parts("covariance", "XYZ", "", None, 3)),
-    *refused(ValueError, "needs n_components='auto'; set it, or pass one", parts("covariance", ["VVV"], ("VVV", "EEE"))),
-    *refused(ValueError, "covariance must be one structure, since all classes share", parts("covariance", {0: "VVV", 1: "EII"})),
+    *refused(
+        ValueError, "needs n_components='auto'; set it, or pass one", parts("covariance", ["VVV"], ("VVV", "EEE"))
+    ),
+    *refused(
+        ValueError,
+        "covariance must be one structure, since all classes share",
+        parts("covariance", {0: "VVV", 1: "EII"}),
+    ),
     *refused(ValueError, f"n_init {COUNT}", parts("n_init", 0, -1, 2.5, None)),
     *refused(
         ValueError,

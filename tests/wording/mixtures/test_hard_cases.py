@@ -24,9 +24,7 @@ def test_every_column_named_was_constant_in_training(draw, prior):
     more = np.column_stack([X[:, 0], np.full(len(X), 7.0), X[:, 1:]])
     more[::9, 1] = np.nan
     _one, other = (MixtureClassifier(1, "VVV", prior=prior).fit(Z, label) for Z in (X, more))
-    with pytest.raises(
-        ValueError, match="all these columns were constant in training; pass at least one"
-    ):
+    with pytest.raises(ValueError, match="all these columns were constant in training; pass at least one"):
         other.marginal([1])
 
 
