@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from mixent.base.recipes import Recipe, Setting, Shape
@@ -58,7 +59,9 @@ def candidates(
     known = recipes()
     unknown = [name for name in names or () if name not in known]
     if unknown:
-        raise ValueError(f"unknown method {unknown[0]!r}; choose one of {', '.join(map(repr, known))}")
+        close = get_close_matches(str(unknown[0]), known, n=1)
+        hint = f"did you mean {close[0]!r}? Choose" if close else "choose"
+        raise ValueError(f"unknown method {unknown[0]!r}; {hint} one of {', '.join(map(repr, known))}")
     own = [name for name in known if known[name] not in BASELINES] if names is None else names
     wanted = [known[name] for name in dict.fromkeys(own)]
     wanted += [recipe for recipe in BASELINES if baselines and recipe not in wanted]

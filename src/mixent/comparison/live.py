@@ -58,7 +58,7 @@ def _html(table: Any) -> str:
     from rich.console import Console
 
     text = io.StringIO()
-    Console(file=text, width=100, force_jupyter=False).print(table)
+    Console(file=text, width=100, force_jupyter=False, force_terminal=False, color_system=None).print(table)
     return f"<pre>{escape(text.getvalue())}</pre>"
 
 

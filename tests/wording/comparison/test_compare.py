@@ -63,6 +63,7 @@ def test_not_begun_the_time_budget_was_needed_for_quicker_methods(table):
         ({"metric": "calibration"}, "metric must be one of 'error', 'balanced_error', 'log_loss', 'brier'"),
         ({"methods": "mixture"}, "methods must be 'auto', a list of names, or a dict of name to classifier"),
         ({"methods": ["magic"]}, "unknown method 'magic'; choose one of 'mixture', "),
+        ({"methods": ["mixtur"]}, r"unknown method 'mixtur'; did you mean 'mixture'\? Choose one of 'mixture', "),
         ({"methods": {}, "baselines": False}, "there is no method to try; name some, or set baselines=True"),
         (
             {"methods": {"naive Bayes": GaussianNB()}},
