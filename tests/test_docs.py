@@ -46,7 +46,7 @@ def test_the_page_on_discrimination_runs_as_printed():
     estimates = [f"{model.loo_estimate_:.2f}" for model in names["four"].values() if hasattr(model, "loo_estimate_")]
     assert "{}, {} and {}".format(*estimates) in (ROOT / "docs/discrimination.md").read_text()
     np.testing.assert_allclose(names["hard"].margin_.target, 1.0)
-    same = names["as_kernel"].decision_function(X), names["in_line"].decision_function(X)
+    same = names["as_kernel"].decision_function(X), names["in_pipeline"].decision_function(X)
     np.testing.assert_allclose(*same, rtol=1e-6)
     np.testing.assert_allclose(names["uncertain"].label_posterior_.sum(axis=1), 1)
     assert all(both < few for few, both in names["helped"]) and all(both > few for few, both in names["harmed"])
@@ -66,11 +66,11 @@ def test_the_page_on_trees_runs_as_printed():
     assert "probabilities {}, {} and {} here".format(*shares) in page
     information = [f"{model.mutual_information_[1][u, v]:.2f}" for u, v in far]
     assert "nats against {}, {} and {}".format(*information) in page
-    usual = MEDTreeClassifier(C=1, calibration=None).fit(names["X"], names["y"])
-    assert usual.margin_.target == 2 and "but at least 2 nats" in page  # the quantile itself is negative here
-    loss = {name: rows[0][1] for name, rows in names["found"].items()}
+    default = MEDTreeClassifier(C=1, calibration=None).fit(names["X"], names["y"])
+    assert default.margin_.target == 2 and "but at least 2 nats" in page  # the quantile itself is negative here
+    loss = {name: rows[0][1] for name, rows in names["results"].items()}
     assert loss["MED trees"] < loss["MED trees, shared"] < loss["Chow-Liu"] < loss["TAN"]
-    assert [error > 1 for error in names["off"].values()] == [False, False, True, True]
+    assert [error > 1 for error in names["errors_of_log_Z"].values()] == [False, False, True, True]
     assert names["net"].tables_[1]["x6"].shape == (4, 4, 4) and len(pyplot.get_fignums()) == 4
     pyplot.close("all")
 
@@ -82,16 +82,16 @@ def test_the_page_on_novelty_runs_as_printed():
     for block in python_blocks("docs/novelty.md"):
         exec(block, names)
     model, page = names["model"], " ".join((ROOT / "docs/novelty.md").read_text().split())
-    assert f"{model.scores_.min():.1f} nats here" in page and f"Bayesian fit {model.bayes_scores_.min():.1f}." in page
-    scores = [model.score_samples(names[row])[0] for row in ("row", "strange", "unknown")]
-    assert "That was {:.1f}, {:.1f} and {:.1f} nats".format(*scores) in page
+    assert f"{model.scores_.min():.1f} nats here, and {model.bayes_scores_.min():.1f} under the Bayesian fit" in page
+    scores = [model.score_samples(names[row])[0] for row in ("row", "new_category", "missing")]
+    assert "The scores were {:.1f}, {:.1f} and {:.1f} nats".format(*scores) in page
     assert abs(scores[2] - scores[0]) < 1 < scores[0] - scores[1]  # new letters lower it
     counts = []
     for n_columns, c in ((1, 1), (1, 10), (8, 1)):
         rows = np.random.default_rng(0).normal(size=(300, n_columns))
         counts.append(len(MEDNoveltyDetector("product", C=c).fit(rows).support_))
-    assert "{} counted (with `C=10` {}), of eight such columns {}.".format(*counts) in page
-    area = {name: rows[0][0] for name, rows in names["found"].items()}
+    assert "{} of 300 rows were support rows (with `C=10` {}), with eight such columns {}.".format(*counts) in page
+    area = {name: rows[0][0] for name, rows in names["results"].items()}
     assert area["product"] > area["product, Bayesian fit"] and area["mixture"] < area["mixture, Bayesian fit"]
     flagged = [(names["steps"].predict(names[rows]) == -1).mean() for rows in ("calm", "restless")]
     assert flagged[0] < 0.15 and flagged[1] > 0.6 and len(pyplot.get_fignums()) == 2
