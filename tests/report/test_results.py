@@ -90,7 +90,7 @@ def test_scores_are_those_of_the_library(best):
 
 
 def test_observed_and_expected_errors_are_those_of_the_library(cv):
-    table, _, meanings = scores.bounds(cv)
+    table, meanings, _ = scores.bounds(cv)
     assert [row[0] for row in table.rows] == cv.ranking()
     for method, *cells in table.rows:
         q = error_bounds(cv.y, cv.proba[method], cv.classes).quantities

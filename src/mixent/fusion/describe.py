@@ -48,11 +48,11 @@ def describe_fusion(fuser: Fuser) -> Document:
 
 def _lead(facts: Facts) -> str:
     patterns = f" ({count(facts['patterns'], 'pattern')} of answers)" if facts["patterns"] < facts["items"] else ""
-    chosen = f" (chosen by auto, because {facts['reason']})" if facts["requested_method"] == "auto" else ""
+    chosen = f" (chosen automatically: {facts['reason']})" if facts["requested_method"] == "auto" else ""
     return (
         f"Answers of {count(len(facts['sources']), 'source')} to {count(facts['items'], 'item')}{patterns}, combined "
-        f"without common labels by the method {facts['method']}{chosen}. The posteriors of the items and the class "
-        "priors of the batch are estimated jointly."
+        f"without common labels. Method: {facts['method']}{chosen}. The posteriors of the items and the class priors "
+        "of the batch are estimated jointly."
     )
 
 
@@ -161,9 +161,10 @@ def _dependence(fuser: Fuser, facts: Facts) -> list[Content]:
     if n <= MAX_SOURCES:
         alt = ", ".join(f"{' and '.join(pair['sources'])} {pair['z']:.1f}" for pair in facts["pairs"]) or "none"
         caption = (
-            "Above the diagonal: excess agreement in standard errors. Below: correlation of the answers within a "
-            "class. Gray: not tested (declared copies, or too few items answered by both sources)."
+            "Above the diagonal: excess agreement in standard errors. Below: correlation of the answers within a class."
         )
+        if np.isnan(fuser.dependence_.z[np.triu_indices(n, 1)]).any():
+            caption += " Gray: not tested (declared copies, or too few items answered by both sources)."
         figure = Figure(lambda: _display("DependenceDisplay", fuser), f"Pairs with excess agreement: {alt}.", caption)
         content.append(figure)
     return content

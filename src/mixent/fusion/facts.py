@@ -17,10 +17,10 @@ MAX_PAIRS = 12  # pairs of sources that are listed
 MIN_Z = 2.0  # of a pair that is listed
 REASONS = {  # why "auto" chose a method
     "dawid-skene": (
-        "the calibrations are assumptions or have few rows, so that the confusion matrices are estimated from the batch"
+        "the calibrations are assumptions or have few rows, so the confusion matrices are estimated from the batch"
     ),
-    "discounted": "the sources agree more often than their confusion matrices imply, so that each has a trust weight",
-    "ml-product": "the sources do not agree significantly more often than their confusion matrices imply",
+    "discounted": "the sources agree more often than independent sources should, so each has a trust weight",
+    "ml-product": "the sources do not agree significantly more often than independent sources should",
 }
 
 

@@ -151,8 +151,8 @@ class MaxEntClassifier(EntropyModel):
         X : table of n rows
             Array or DataFrame; NaN, None or null are missing, text columns are categories.
         y : (n,) labels or (n, C) label probabilities
-            None, NaN or "" for a row without a label: it helps to describe the columns (where the mean of one lies, or
-            the components of a pooled mixture), and takes no part otherwise.
+            None, NaN or "" for a row without a label. It is used for the distribution of the columns (their means, or
+            the components of a pooled mixture), not for the classes.
         sample_weight : (n,) array, optional
             Counts: at a given prior, a weight of 2 is equivalent to repeating the row.
 
@@ -256,7 +256,7 @@ class MaxEntClassifier(EntropyModel):
             missing="a missing value drops out of the row's sum",
             weights=YES,
             soft_labels=yes("read as target shares: a row counts for every class by its share"),
-            absent_labels=yes("rows without a label are used to describe the columns only"),
+            absent_labels=yes("rows without a label are used for the distribution of the columns, not for the classes"),
             mixed=YES,
             explanations=yes("by column"),
         )

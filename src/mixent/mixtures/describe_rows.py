@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixent.base.document import Content, Figure, Number, Table
-from mixent.base.text import count, percent
+from mixent.base.text import percent
 from mixent.core.arrays import Array
 from mixent.data import Schema, as_labels, encode, labelled_rows
 from mixent.data import Table as Rows
@@ -64,7 +64,8 @@ def classifier_on_rows(model: BayesMixture, X: Any, y: Any) -> list[Content]:
         return []
     sample = known[np.linspace(0, len(known) - 1, min(SAMPLE, len(known))).astype(int)]
     part, codes = table.take(sample), encode(labels[sample], model.classes_)
-    columns = sorted(_separating(part, codes)[:TRIED])
+    numeric = _separating(part, codes)
+    columns = sorted(numeric[:TRIED])
     if len(columns) < 2:
         return []
     pair = min(combinations(columns, 2), key=lambda pair: _errors(model, part, codes, pair))
@@ -74,10 +75,13 @@ def classifier_on_rows(model: BayesMixture, X: Any, y: Any) -> list[Content]:
         return RegionsDisplay.from_estimator(model, X, y, columns=pair).picture()
 
     others = "the other column is" if n_columns == 3 else f"the other {n_columns - 2} columns are"
-    caption = (
-        f"Decision regions over {first} and {second}; {others} integrated out exactly. Of "
-        f"{count(len(columns) * (len(columns) - 1) // 2, 'pair')} of columns, this pair gives the fewest errors."
-    )
+    caption = f"Decision regions over {first} and {second}; {others} integrated out exactly."
+    if len(columns) > 2:
+        tried = (
+            f"the {TRIED} numeric columns that separate the classes best" if len(numeric) > TRIED else "numeric columns"
+        )
+        n_pairs = len(columns) * (len(columns) - 1) // 2
+        caption += f" Of the {n_pairs} pairs of {tried}, this pair gives the fewest errors."
     return [Figure(draw, f"Decision regions over {first} and {second}, with the rows.", caption)]
 
 

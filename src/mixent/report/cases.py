@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 from mixent.base.capabilities import is_able
 from mixent.base.delegation import aligned_proba
 from mixent.base.document import Bar, Content, Heading, Number, Paragraph, Table
-from mixent.base.text import class_name
+from mixent.base.text import class_name, count
 from mixent.data.labels import as_labels, encode, label_value, labelled_rows
 from mixent.evaluate.displays.explanation import probability_text
 from mixent.evaluate.displays.projection import encoded
@@ -128,13 +128,15 @@ def _described(model: Any, X: Any, case: Case, held_out: bool) -> tuple[list[Con
     row = _safe_indexing(X, [case.row])
     ours, rival = _rivals(np.asarray(model.classes_), aligned_proba(model, row, model.classes_)[0], case)
     names = [class_name(model.classes_[c]) for c in (ours, rival)]
-    when = " when it was not used for fitting" if held_out else ""
-    text = f"Predicted: {class_name(case.predicted)}, with probability {probability_text(case.probability)}{when}"
+    text = f"Predicted {class_name(case.predicted)}"
     if case.label is not None:
         right = label_value(case.label) == label_value(case.predicted)
-        text += ", which is its label" if right else f"; its label is {class_name(case.label)}"
+        text += " (correct)" if right else f" (wrong; its label is {class_name(case.label)})"
+    text += f", with probability {probability_text(case.probability)}"
+    text += ", by a model not fitted to this row." if held_out else "."
     odds = float(log_odds(model, row, ours, rival)[0])
-    text += f". Log-odds of {names[0]} against {names[1]} in the model explained: {odds:+.2f} nats."
+    where = " in the final model" if held_out else ""
+    text += f" Log-odds of {names[0]} against {names[1]}{where}: {odds:+.2f} nats."
     parts, method = contributions(model, X, case.row, ours, rival)
     content: list[Content] = [Heading(f"{case.why}: row {case.row}"), Paragraph(text)]
     return [*content, *([_table(parts, names)] if parts else [])], method
@@ -155,6 +157,6 @@ def _table(parts: list[Part], names: list[str]) -> Table:
     shown = ([part for part in parts if abs(part[2]) >= SLIGHT] or parts[:1])[:MOST_PARTS]
     rest, most = len(parts) - len(shown), max(abs(nats) for _, _, nats in shown)
     rows: list = [[column, value, Number(f"{nats:+.2f}"), Bar(nats, most)] for column, value, nats in shown]
-    more = f"; {rest} smaller ones left out" if rest else ""
+    more = f"; {count(rest, 'smaller one')} left out" if rest else ""
     caption = f"Contributions to the log-odds: to the right for {names[0]}, to the left for {names[1]}{more}"
     return Table(caption, ["column", "value", "nats", ""], rows)

@@ -71,7 +71,8 @@ def model_report(
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
     subject = Subject(model, X, labels, weight, groups, tuple(data_notes))
     data = "" if X is None or task == "fusion" else fingerprint(X, y)
-    sections = [*PAGES[task](subject), reproduce(commands, data=data, code=_code(X, y, groups))]
+    code = "" if task == "fusion" else _code(X, y, groups)  # `mixent fuse` need not save the model
+    sections = [*PAGES[task](subject), reproduce(commands, data=data, code=code)]
     return write_report(path, title or subject.name, sections)
 
 

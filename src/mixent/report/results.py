@@ -71,13 +71,20 @@ def calibration(every: Sequence[Predictions]) -> list[Content]:
     distances = [calibration_error(p.y, p.proba, p.classes, sample_weight=p.weight) for p in shown]
     listed = ", ".join(f"{p.name} {100 * distance:.1f}\u00a0%" for p, distance in zip(shown, distances))
     amount = "number" if first.weight is None else "total weight"
+    pooled = " (all folds pooled; the table of scores has the mean over the folds)" if first.rows == OUT_OF_FOLD else ""
     caption = (
-        f"Share of correct decisions against predicted probability, on {first.rows}. Below the diagonal a method is "
+        f"Share of correct decisions against predicted probability{_selected(every)}, on {first.rows}. Below the "
+        "diagonal a method is "
         f"overconfident. Shaded: 95\u00a0% interval of {first.name}; above: the {amount} of rows it predicts with each "
-        f"probability. Mean distance from the diagonal: {listed}."
+        f"probability. Mean distance from the diagonal{pooled}: {listed}."
     )
     alt = f"Share of correct decisions against predicted probability. Mean distance from the diagonal: {listed}."
     return [Figure(display.picture, alt, caption)]
+
+
+def _selected(every: Sequence[Predictions]) -> str:
+    """Which of the methods a figure shows, where it does not show all."""
+    return f" (the best {MOST_CURVES} of {len(every)} methods)" if len(every) > MOST_CURVES else ""
 
 
 def roc(every: Sequence[Predictions]) -> list[Content]:
@@ -89,7 +96,7 @@ def roc(every: Sequence[Predictions]) -> list[Content]:
         scores = {p.name: log_odds(p.proba, 1) for p in every[:MOST_CURVES]}
         positive = first.classes[1]
         display = RocCurvesDisplay.from_predictions(first.y, scores, pos_label=positive, sample_weight=first.weight)
-        what = f"True positive rate of {class_name(positive)} against false positive rate"
+        what = f"True positive rate of {class_name(positive)} against false positive rate{_selected(every)}"
     else:
         display = RocCurvesDisplay.from_classes(first.y, first.proba, first.classes, sample_weight=first.weight)
         what = f"{first.name}: true positive rate of each class, against all others, by false positive rate"

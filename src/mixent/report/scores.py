@@ -24,6 +24,15 @@ BOUNDS = {  # quantities of an ErrorReport
     "entropy": Scale("own entropy (nats)", 1, 3),
     "overconfidence": Scale("overconfidence (nats)", 1, 3),
 }
+MEANINGS = [  # of these quantities
+    "Error: share of wrong decisions.",
+    "Expected error: what the model's own probabilities predict, the mean of one minus the largest probability; if it "
+    "is lower than the error, the model is overconfident.",
+    "Log-loss: mean of -log of the probability of the true class.",
+    "Own entropy: the log-loss that the model's own probabilities predict.",
+    "Overconfidence: log-loss minus own entropy; positive if the model is overconfident, negative if it is "
+    "underconfident.",
+]
 
 
 def methods_table(cv: CrossValidation, kinds: Mapping[str, str] | None = None, metric: str = "log_loss") -> Table:
@@ -120,14 +129,12 @@ def bounds_of(reports: Mapping[str, ErrorReport], rows_are: str) -> list[Content
     head = next(iter(reports.values()))
     rows: list = [[method, *(_quantity(report, name) for name in BOUNDS)] for method, report in reports.items()]
     caption = f"Value ± standard error on {head.n_rows} {rows_are}; taken as independent"
-    meanings = [f"{BOUNDS[name].heading.split(' (')[0]}: {head.quantities[name].meaning}" for name in BOUNDS]
     text = (
-        "Here p is the true distribution, q a method's probabilities, J the error of its decisions, H the entropy, and "
-        "E D the expected divergence of q from p. The log-loss is H(Y|X), which no method can lower, plus E D, which a "
-        "better one could; the labels alone do not determine the Bayes error."
+        "No method can have a log-loss below the entropy of the class given the columns, nor an error below the Bayes "
+        "error; the labels alone determine neither of these limits."
     )
     table = Table(caption, ["method", *(scale.heading for scale in BOUNDS.values())], rows)
-    return [table, Paragraph(text), Bullets(meanings)]
+    return [table, Bullets(MEANINGS), Paragraph(text)]
 
 
 def _quantity(report: ErrorReport, name: str) -> Number:

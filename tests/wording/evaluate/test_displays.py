@@ -31,6 +31,8 @@ def test_the_trace_is_empty():
 def test_a_vs_b_log_odds_nats_probability_e():
     title = drawn(explanation([25.0], probability=1 - 1e-11)).get_title()
     assert title == "a vs b\nlog-odds 25 nats, probability 1 − 1e-11"
+    title = drawn(explanation([8.5], probability=0.9998)).get_title()
+    assert title == "a vs b\nlog-odds 8.5 nats, probability 0.9998"
 
 
 def test_explanation_of_frames_and_of_rows_that_are_not_there():

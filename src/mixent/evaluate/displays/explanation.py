@@ -142,4 +142,6 @@ def probability_text(p: float) -> str:
         return f"{p:.3g}"
     if p < 0.5:
         return f"{p:.1e}"
-    return f"1 − {1 - p:.0e}"
+    distance = f"{1 - p:.0e}"
+    n_digits = -int(distance.split("e")[1])
+    return f"{p:.{n_digits}f}" if n_digits <= 6 else f"1 − {distance}"
