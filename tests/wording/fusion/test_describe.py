@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from mixent.base.document import Figure
 from mixent.fusion import Fuser
 from mixent.fusion.decisions import changed_cases, decisions
 from mixent.fusion.describe import on_answers
@@ -14,6 +15,25 @@ from ...fusion.test_describe import SOURCES, VOTES
 def test_many_sources_are_not_tested_for_drift(monkeypatch):
     monkeypatch.setattr("mixent.fusion.estimator.MAX_DRIFT_TESTS", 2)
     assert "Not tested, because there are too many sources" in str(Fuser(SOURCES).fit(VOTES).summary())
+
+
+def test_the_method_and_the_reason_for_it():
+    text = " ".join(str(Fuser(SOURCES).fit(VOTES).summary()).split())
+    reason = "the sources agree more often than independent sources should, so each has a trust weight"
+    assert f"Method: discounted (chosen automatically: {reason})." in text
+    assert "Method: product. " in " ".join(str(Fuser(SOURCES, method="product").fit(VOTES).summary()).split())
+
+
+def test_gray_pairs_are_explained_where_there_are_any():
+    fuser = Fuser(SOURCES).fit(VOTES)
+    assert not any("Gray" in caption for caption in captions(fuser))
+    fuser.dependence_.z[0, 1] = np.nan
+    assert any("Gray: not tested" in caption for caption in captions(fuser))
+
+
+def captions(fuser):
+    content = [part for section in fuser.summary().sections for part in section.content]
+    return [part.caption for part in content if isinstance(part, Figure)]
 
 
 def test_means_and_known_classes_have_no_contributions():
