@@ -1,4 +1,4 @@
-"""The kernel Fisher discriminant: exact leave-one-out, Fisher's own directions, weights, gaps."""
+"""The kernel Fisher discriminant: exact leave-one-out, Fisher's own directions, weights, missing values."""
 
 import numpy as np
 import pandas as pd
@@ -80,13 +80,13 @@ def test_directions_maximize_the_rayleigh_quotient():
     Y, K, lam, n = np.eye(3)[y], RBF(0.2).gram(X, X), 0.5, 50
     smoother = Smoother.of_kernel(K, np.ones(n))
     fit, _ = smoother.leave_one_out(Y, lam, np.ones(n))
-    found = smoother.coefficients(Y, lam) @ directions(Y, fit, np.ones(n))
+    coefficients = smoother.coefficients(Y, lam) @ directions(Y, fit, np.ones(n))
     center = np.eye(n) - 1 / n
     means = Y @ np.diag(1 / Y.sum(axis=0)) @ Y.T
     between, within = K @ center @ means @ center @ K, K @ (np.eye(n) - means) @ K + lam * K
     within += 1e-12 * np.trace(within) * np.eye(n)
     best = np.sort(eigh(between, within, eigvals_only=True))[::-1][:2]
-    ours = [(a @ between @ a) / (a @ within @ a) for a in found.T]
+    ours = [(a @ between @ a) / (a @ within @ a) for a in coefficients.T]
     np.testing.assert_allclose(ours, best, rtol=1e-5)
 
 
@@ -199,7 +199,7 @@ def test_soft_and_absent_labels():
     assert np.isnan(few.loo_proba_[:5]).all() and np.isfinite(few.loo_proba_[5:]).all()
 
 
-def test_columns_that_tell_nothing_leave_the_priors():
+def test_constant_columns_leave_the_priors():
     y = np.arange(40) % 4 == 0
     proba = KernelFisherClassifier().fit(np.ones((40, 2)), y).predict_proba(np.ones((3, 2)))
     np.testing.assert_allclose(proba, [[0.75, 0.25]] * 3, atol=1e-6)
@@ -207,9 +207,9 @@ def test_columns_that_tell_nothing_leave_the_priors():
 
 def test_shifted_priors_and_progress():
     X, y = rows(n_classes=2)
-    told = []
-    model = KernelFisherClassifier(progress=lambda *args: told.append(args)).fit(X, y)
-    assert len(told) == 8 and told[0][2].startswith("gamma ")
+    calls = []
+    model = KernelFisherClassifier(progress=lambda *args: calls.append(args)).fit(X, y)
+    assert len(calls) == 8 and calls[0][2].startswith("gamma ")
     assert model.adjust_priors(X[y == 1]).class_prior_[1] > 0.8
 
 

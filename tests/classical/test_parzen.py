@@ -1,4 +1,4 @@
-"""Parzen windows: exact leave-one-out, gaps, categories, weights, bandwidths."""
+"""Parzen windows: exact leave-one-out, missing values, categories, weights, bandwidths."""
 
 import itertools
 
@@ -21,7 +21,7 @@ def rows(n=60, seed=0, n_classes=3):
 
 
 def mixed(n=60, seed=0):
-    """Numbers and categories, gaps in both."""
+    """Numbers and categories, missing values in both."""
     X, y = rows(n, seed)
     rng = np.random.default_rng(seed + 1)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -77,7 +77,7 @@ def seen_columns(frame):
 
 
 @pytest.mark.parametrize("h", [0.3, 1.0])
-def test_rows_left_out_and_gaps_are_as_a_loop_has_them(h):
+def test_rows_left_out_and_missing_values_equal_an_explicit_loop(h):
     frame, y = mixed(40)
     model = ParzenClassifier(h).fit(frame, y)
     classes = model.classes_
@@ -237,9 +237,9 @@ def test_given_and_shifted_priors():
 
 
 def test_progress_is_told():
-    told = []
-    ParzenClassifier(progress=lambda *args: told.append(args)).fit(*rows())
-    assert [done for done, _, _ in told] == [0, 7, 14, 21] and all(total == 25 for _, total, _ in told)
+    calls = []
+    ParzenClassifier(progress=lambda *args: calls.append(args)).fit(*rows())
+    assert [done for done, _, _ in calls] == [0, 7, 14, 21] and all(total == 25 for _, total, _ in calls)
 
 
 def test_scikit_learn_checks():

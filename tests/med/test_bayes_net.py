@@ -513,10 +513,10 @@ def test_a_value_not_seen_before_counts_as_missing():
     Z, y = draw(60)
     X = words(Z)
     model = MEDBayesNetClassifier(**OPTIONS).fit(X, y)
-    odd, gap = X.iloc[:5].assign(v1="new"), X.iloc[:5].assign(v1=None)
+    new, missing = X.iloc[:5].assign(v1="new"), X.iloc[:5].assign(v1=None)
     with pytest.warns(UserWarning, match="new"):
-        ours = model.decision_function(odd)
-    np.testing.assert_array_equal(ours, model.decision_function(gap))
+        ours = model.decision_function(new)
+    np.testing.assert_array_equal(ours, model.decision_function(missing))
 
 
 def test_scores_in_parts_are_the_same(monkeypatch):

@@ -19,8 +19,8 @@ from .petals import IRIS, KIND, NAMED, PETALS, X, Y
 
 def lines(ax, width):
     """Vertices of the contours of this line width."""
-    found = [c for c in ax.collections if len(c.get_linewidths()) and c.get_linewidths()[0] == width]
-    return [np.concatenate([path.vertices for path in c.get_paths()]) for c in found]
+    contours = [c for c in ax.collections if len(c.get_linewidths()) and c.get_linewidths()[0] == width]
+    return [np.concatenate([path.vertices for path in c.get_paths()]) for c in contours]
 
 
 @pytest.mark.parametrize("margin", ["laplace", "exponential", "gaussian"])
@@ -123,11 +123,11 @@ def test_gaussians_of_kernel_components_have_no_ellipses():
 
 
 def test_gaps_are_left_out_of_the_picture():
-    gaps = X.copy()
-    gaps[::7, 0] = np.nan
-    model = MEDGaussianClassifier(C=5, calibration=None).fit(gaps, Y)
-    display = BoundaryDisplay.from_estimator(model, gaps, Y)
-    assert len(display.points) == len(display.support) == np.isfinite(gaps).all(axis=1).sum()
+    incomplete = X.copy()
+    incomplete[::7, 0] = np.nan
+    model = MEDGaussianClassifier(C=5, calibration=None).fit(incomplete, Y)
+    display = BoundaryDisplay.from_estimator(model, incomplete, Y)
+    assert len(display.points) == len(display.support) == np.isfinite(incomplete).all(axis=1).sum()
     assert display.after.covariances.shape == (2, 2, 2)
     drawn(display)
 

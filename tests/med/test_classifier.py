@@ -36,7 +36,7 @@ def three():
 
 
 def mixed_table(seed=0, n=200):
-    """Numbers and words, gaps in both, a label that hangs on both."""
+    """Numbers and words with missing values; the label depends on both."""
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=n)
     X = pd.DataFrame(
@@ -313,10 +313,10 @@ def test_with_labels_in_doubt_c_is_chosen_small_and_by_the_labelled_rows(two):
     options = {"standardize": False, "calibration": None, "random_state": 0}
     model = MEDClassifier(**options).fit(X, partly)
     alone = MEDClassifier(**options).fit(X[:40], y[:40])
-    told = {tried["C"]: tried["log_loss"] for tried in alone.C_tried_}
+    log_losses = {tried["C"]: tried["log_loss"] for tried in alone.C_tried_}
     assert max(tried["C"] for tried in model.C_tried_) <= 3
     for tried in model.C_tried_:
-        assert tried["log_loss"] == pytest.approx(told[tried["C"]], rel=1e-6)
+        assert tried["log_loss"] == pytest.approx(log_losses[tried["C"]], rel=1e-6)
 
 
 def test_a_repeated_splitter_is_used_in_full(two):
@@ -378,6 +378,6 @@ def test_a_fixed_margin_that_cannot_be_kept_is_an_error(two):
 
 
 def test_progress_is_told(two):
-    told = []
-    MEDClassifier(random_state=0, progress=lambda *news: told.append(news)).fit(*two)
-    assert any("C = " in text for _, _, text in told) and any("pass" in text for _, _, text in told)
+    calls = []
+    MEDClassifier(random_state=0, progress=lambda *call: calls.append(call)).fit(*two)
+    assert any("C = " in text for _, _, text in calls) and any("pass" in text for _, _, text in calls)

@@ -122,11 +122,11 @@ def test_fisher_kernels():
 def test_strongest_columns_are_the_largest_coefficients(three):
     table = pd.DataFrame(X, columns=list("abcd"))
     model = MEDClassifier(**OPTIONS).fit(table, TWO)
-    found = strongest_columns(model, 3)
+    strongest = strongest_columns(model, 3)
     order = np.argsort(-np.abs(model.coef_))[:3]
-    assert [entry["column"] for entry in found] == ["abcd"[j] for j in order]
-    np.testing.assert_allclose([entry["coefficient"] for entry in found], np.abs(model.coef_)[order])
-    assert [entry["class"] for entry in found] == ["yes" if model.coef_[j] > 0 else "no" for j in order]
+    assert [entry["column"] for entry in strongest] == ["abcd"[j] for j in order]
+    np.testing.assert_allclose([entry["coefficient"] for entry in strongest], np.abs(model.coef_)[order])
+    assert [entry["class"] for entry in strongest] == ["yes" if model.coef_[j] > 0 else "no" for j in order]
     centered = three.coef_ - three.coef_.mean(axis=0)
     for entry in facts_of(three)["strongest"]:
         j = three.feature_names_.index(entry["column"])
@@ -258,8 +258,8 @@ def test_values_that_are_new_or_missing():
     rows = pd.DataFrame({"size": X[:, 0], "color": np.where(CODES == 0, "red", "blue")})
     rows.loc[7, "color"] = "violet"
     model = MEDNoveltyDetector("product").fit(rows)
-    found = {entry["row"]: entry["columns"] for entry in unusual_rows(model, rows)}
-    assert found[7][0]["column"] == "color" and found[7][0]["value"] == "violet"
+    columns = {entry["row"]: entry["columns"] for entry in unusual_rows(model, rows)}
+    assert columns[7][0]["column"] == "color" and columns[7][0]["value"] == "violet"
     Z = np.random.default_rng(0).normal(size=(60, 2))
     Z[3] = [9.0, np.nan]
     entry = unusual_rows(MEDNoveltyDetector().fit(Z), Z, 1)[0]
@@ -285,9 +285,9 @@ def test_a_gap_that_is_not_known():
 
 
 def test_hidden_values_are_named_only_where_there_are_some():
-    gaps = X.copy()
-    gaps[::10, 0] = np.nan
-    for rows, hidden in ((X, False), (gaps, True)):
+    incomplete = X.copy()
+    incomplete[::10, 0] = np.nan
+    for rows, hidden in ((X, False), (incomplete, True)):
         model = MEDNoveltyDetector("gaussian").fit(rows)
         assert model.hidden_ is hidden and ("hidden values" in str(model.summary())) is hidden
 

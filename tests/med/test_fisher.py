@@ -310,7 +310,7 @@ def test_an_affine_map_of_the_columns_changes_nothing(missing):
     X, _ = draw(5)
     rng = np.random.default_rng(0)
     A, shift = rng.normal(size=(3, 3)) + 2 * np.eye(3), 10 * rng.normal(size=3)
-    A = np.diag(np.diag(A)) if missing else A  # a gap mixed into other columns would spoil them
+    A = np.diag(np.diag(A)) if missing else A  # a missing value would spread to other columns
     X[rng.random(X.shape) < missing] = np.nan
     model = GaussianMixture(2, random_state=0).fit(X)
     transformed = copy.copy(model)

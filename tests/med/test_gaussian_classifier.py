@@ -17,7 +17,7 @@ def test_scikit_learn_checks(estimator, check):
 
 @pytest.fixture(scope="module")
 def ring():
-    """A class inside another: two Gaussians of equal mean tell them apart."""
+    """A class inside another: Gaussians of equal mean separate them."""
     rng = np.random.default_rng(0)
     angle = rng.uniform(0, 2 * np.pi, 80)
     outer = np.column_stack([np.cos(angle), np.sin(angle)]) * rng.normal(3.0, 0.4, 80)[:, None]
@@ -26,7 +26,7 @@ def ring():
 
 
 def test_the_prior_is_what_no_multiplier_changes(ring):
-    """So small a c that no row speaks: the Gaussians are those of maximum likelihood, smoothed."""
+    """So small a C that all multipliers are zero: the Gaussians are those of maximum likelihood, smoothed."""
     X, y = ring
     model = MEDGaussianClassifier(C=1e-6, margin="exponential", calibration=None, prior=0.0).fit(X, y)
     assert not model.multipliers_.any() and model.loo_estimate_ == 0
@@ -180,8 +180,8 @@ def test_predictive_probabilities_respect_unequal_classes():
     p = model.predict_proba(X[700:])[:, 1]
     assert abs(p.mean() - y[700:].mean()) < 0.04
     delivered = -np.log(np.where(y[700:] == 1, p, 1 - p)).mean()
-    told = min(tried["log_loss"] for tried in model.C_tried_)
-    assert abs(delivered - told) < 0.06  # c is judged by the probabilities that are delivered
+    lowest = min(tried["log_loss"] for tried in model.C_tried_)
+    assert abs(delivered - lowest) < 0.06  # C is chosen by the log-loss of the calibrated probabilities
 
 
 def test_a_rare_bit_breaks_nothing():

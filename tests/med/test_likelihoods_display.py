@@ -28,8 +28,8 @@ def test_all_rows_are_counted_and_the_lines_are_the_models(model, rows):
     assert sorted(line.get_xdata()[0] for line in ax.lines) == [fitted.offset_, fitted.level_]
     low, high = ax.get_xlim()
     assert low < fitted.offset_ < fitted.level_ < high
-    said = [t.get_text() for t in ax.get_legend().get_texts()]
-    assert said == [
+    labels = [t.get_text() for t in ax.get_legend().get_texts()]
+    assert labels == [
         "Level set",
         "Bayesian fit",
         f"Level l: {fitted.level_:.3g}",

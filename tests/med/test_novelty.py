@@ -143,9 +143,9 @@ def test_missing_numbers_are_integrated_out():
     P = fitted(model, model.read(table))
     normal_wishart = gaussian_of(P.parts[1].parts[0].T, 3)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    gappy = X.copy()
-    gappy[0, 1] = gappy[1, [0, 2]] = np.nan
-    evaluation = model.evaluate(P, model.read(read(gappy)))
+    incomplete = X.copy()
+    incomplete[0, 1] = incomplete[1, [0, 2]] = np.nan
+    evaluation = model.evaluate(P, model.read(read(incomplete)))
     volume = np.log(X.std(axis=0)).sum()
     inner = quad(
         lambda z: np.exp(normal_wishart.expected_log_prob(np.array([[Z[0, 0], z, Z[0, 2]]]))[0]), -12, 12, epsabs=1e-13
@@ -167,7 +167,7 @@ def test_missing_numbers_are_integrated_out():
     np.testing.assert_allclose(evaluation.features.offset[:2] + volume, entropy, rtol=1e-8)
     np.testing.assert_allclose(evaluation.missing_gain[:2], entropy, rtol=1e-8)
     np.testing.assert_array_equal(evaluation.missing_gain[2:], 0.0)
-    assert model.has_hidden(model.read(read(gappy))) and not model.has_hidden(model.read(table))
+    assert model.has_hidden(model.read(read(incomplete))) and not model.has_hidden(model.read(table))
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -200,12 +200,12 @@ def test_a_mixture_is_a_log_sum(missing):
 def completed_by_hand(normal_wishart, z):
     """Where the expected log-density is highest, given what is known, and the entropy of what is missing."""
     precision = normal_wishart.rows * np.linalg.inv(normal_wishart.root @ normal_wishart.root.T)
-    gap, known = np.flatnonzero(np.isnan(z)), np.flatnonzero(~np.isnan(z))
-    within = precision[np.ix_(gap, gap)]
+    missing, observed = np.flatnonzero(np.isnan(z)), np.flatnonzero(~np.isnan(z))
+    within = precision[np.ix_(missing, missing)]
     best = z.copy()
-    linear = precision[np.ix_(gap, known)] @ (z - normal_wishart.mean)[known]
-    best[gap] = normal_wishart.mean[gap] - np.linalg.solve(within, linear)
-    return best, 0.5 * len(gap) * np.log(2 * np.pi * np.e) - 0.5 * np.linalg.slogdet(within)[1]
+    linear = precision[np.ix_(missing, observed)] @ (z - normal_wishart.mean)[observed]
+    best[missing] = normal_wishart.mean[missing] - np.linalg.solve(within, linear)
+    return best, 0.5 * len(missing) * np.log(2 * np.pi * np.e) - 0.5 * np.linalg.slogdet(within)[1]
 
 
 def component_by_hand(part, codes, Z):
@@ -751,9 +751,9 @@ def test_an_unseen_category_is_less_probable_than_any_seen(name):
     seen = [X[0].copy() for _ in range(3)]
     for row, letter in zip(seen, "abc"):
         row[1] = letter
-    new, gap = X[0].astype(object), X[0].astype(object)
-    new[1], gap[1] = "z", None
-    scores = model.score_samples(np.array([*seen, new, gap], dtype=object))
+    new, missing = X[0].astype(object), X[0].astype(object)
+    new[1], missing[1] = "z", None
+    scores = model.score_samples(np.array([*seen, new, missing], dtype=object))
     assert scores[3] < scores[:3].min() - 0.5
     assert scores[4] > scores[3] + 0.5  # missing is not new
 

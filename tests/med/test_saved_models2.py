@@ -139,20 +139,20 @@ def test_a_structure_for_each_class(tmp_path):
 # what is computed on the way
 
 
-def parts_of(value, found=None):
+def parts_of(value, collected=None):
     """Every dataclass inside a model."""
-    found = [] if found is None else found
+    collected = [] if collected is None else collected
     if isinstance(value, (list, tuple)):
         for one in value:
-            parts_of(one, found)
+            parts_of(one, collected)
     elif isinstance(value, dict):
-        parts_of(list(value.values()), found)
+        parts_of(list(value.values()), collected)
     elif is_dataclass(value):
-        found.append(value)
-        parts_of([getattr(value, f.name) for f in fields(value)], found)
+        collected.append(value)
+        parts_of([getattr(value, f.name) for f in fields(value)], collected)
     elif isinstance(value, BaseEstimator):
-        parts_of(vars(value), found)
-    return found
+        parts_of(vars(value), collected)
+    return collected
 
 
 def objects_in(tree):
@@ -237,10 +237,10 @@ def _first_counts(tree):
     """The array of the first T in a file."""
     for key in ("distribution_",):
         if key in tree["state"]:
-            found = tree["state"][key]
-            while "T" not in found["state"]:
-                found = found["state"]["parts"]["$tuple"][-1]
-            return found["state"]["T"]["$array"]
+            node = tree["state"][key]
+            while "T" not in node["state"]:
+                node = node["state"]["parts"]["$tuple"][-1]
+            return node["state"]["T"]["$array"]
     raise AssertionError
 
 

@@ -38,7 +38,7 @@ def test_scikit_learn_checks_with_all_that_is_chosen(options):
 
 
 def words(n=120, n_classes=2, seed=0):
-    """What goes together depends on the class; the last column tells a little alone."""
+    """The dependence between columns differs between classes; the last column is weakly informative alone."""
     rng = np.random.default_rng(seed)
     y = rng.integers(n_classes, size=n)
     y[:n_classes] = np.arange(n_classes)
@@ -202,12 +202,12 @@ def test_one_likely_tree_for_all_classes_is_tree_augmented_naive_bayes(n_classes
     assert len(model.trees_) == 1
     assert {frozenset(edge) for edge in model.trees_[0]} == {frozenset((names[u], names[v])) for u, v in tree}
     # its classification: p(class) p(root | class) prod p(child | parent, class)
-    found, left, order = {0}, list(tree), []
+    reached, left, order = {0}, list(tree), []
     while left:
-        edge = next(e for e in left if (e[0] in found) != (e[1] in found))
+        edge = next(e for e in left if (e[0] in reached) != (e[1] in reached))
         left.remove(edge)
-        order.append(edge if edge[0] in found else edge[::-1])
-        found.add(order[-1][1])
+        order.append(edge if edge[0] in reached else edge[::-1])
+        reached.add(order[-1][1])
     joint = np.zeros((len(X), n_classes))
     for s in range(n_classes):
         own = label == s
@@ -394,11 +394,11 @@ def _table(model, X):
 def test_a_category_not_seen_in_training_is_a_gap(options):
     X, y = words()
     model = MEDTreeClassifier(**options, **PLAIN).fit(X, y)
-    strange, gap = X.head(3).copy(), X.head(3).copy()
-    strange["b"], gap["b"] = "new", None
+    new, missing = X.head(3).copy(), X.head(3).copy()
+    new["b"], missing["b"] = "new", None
     with pytest.warns(UserWarning, match="not seen"):
-        p = model.predict_proba(strange)
-    np.testing.assert_allclose(p, model.predict_proba(gap))
+        p = model.predict_proba(new)
+    np.testing.assert_allclose(p, model.predict_proba(missing))
 
 
 @pytest.mark.parametrize("options", [*KINDS, {"trees": Trees(n_trees=2)}])
@@ -450,7 +450,7 @@ def test_many_columns_are_stable(options):
 def test_arrays_are_numbers_and_lists_of_words_are_words():
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(60, 3))
-    y = (Z[:, 0] * Z[:, 1] > 0).astype(int)  # only the pair tells
+    y = (Z[:, 0] * Z[:, 1] > 0).astype(int)  # only the pair is informative
     model = MEDTreeClassifier(C=1.0, calibration=None).fit(Z, y)
     assert model.score(Z, y) > 0.7 and model.column_names_ == ("x0", "x1", "x2")
     coded = MEDTreeClassifier(C=1.0, calibration=None, categorical=[0]).fit(np.column_stack([y, Z[:, 2]]), y)

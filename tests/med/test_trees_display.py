@@ -40,23 +40,23 @@ def forests(draw):
 @given(forests())
 def test_a_forest_is_laid_out_line_by_line_without_crossings(forest):
     n, edges = forest
-    found = layout_forest(n, edges)
-    assert sorted(found.line) == list(range(n))
-    assert {frozenset((v, p)) for v, p in enumerate(found.parent) if p >= 0} == set(map(frozenset, edges))
-    for v, p in enumerate(found.parent):
+    layout = layout_forest(n, edges)
+    assert sorted(layout.line) == list(range(n))
+    assert {frozenset((v, p)) for v, p in enumerate(layout.parent) if p >= 0} == set(map(frozenset, edges))
+    for v, p in enumerate(layout.parent):
         if p < 0:
-            assert found.lane[v] == 0
+            assert layout.lane[v] == 0
             continue
-        assert found.line[v] > found.line[p] and found.lane[v] - found.lane[p] in (0, 1)
-        between = (found.line > found.line[p]) & (found.line < found.line[v])
-        assert (found.lane[between] > found.lane[p]).all()  # the strip beside the parent's lane is free
-    straight = [v for v, p in enumerate(found.parent) if p >= 0 and found.lane[v] == found.lane[p]]
-    assert len({found.parent[v] for v in straight}) == len(straight)  # one child is straight below
+        assert layout.line[v] > layout.line[p] and layout.lane[v] - layout.lane[p] in (0, 1)
+        between = (layout.line > layout.line[p]) & (layout.line < layout.line[v])
+        assert (layout.lane[between] > layout.lane[p]).all()  # the strip beside the parent's lane is free
+    straight = [v for v, p in enumerate(layout.parent) if p >= 0 and layout.lane[v] == layout.lane[p]]
+    assert len({layout.parent[v] for v in straight}) == len(straight)  # one child is straight below
 
 
 def test_the_longest_path_is_the_first_lane():
-    found = layout_forest(6, [(3, 0), (0, 5), (5, 1), (0, 2), (5, 4)])
-    assert (found.lane == 0).sum() == 4 and (found.lane == 1).sum() == 2
+    layout = layout_forest(6, [(3, 0), (0, 5), (5, 1), (0, 2), (5, 4)])
+    assert (layout.lane == 0).sum() == 4 and (layout.lane == 1).sum() == 2
     chain = layout_forest(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
     assert chain.line.tolist() == [0, 1, 2, 3, 4] and not chain.lane.any()
 
