@@ -182,6 +182,6 @@ def test_the_page_on_ensembles_runs_as_printed():
     why, everywhere, local = names["why"], *names["losses"]
     np.testing.assert_allclose(why.baseline + why.parts.sum(axis=1), why.log_odds)
     assert names["stack"].score(names["X_test"], names["y_test"]) > 0.9 and local < everywhere
-    assert names["judge"].alphabets_[1].tolist() == ["fine", "fraud", "unsure"] and names["chain"].temperature_ < 1
+    assert names["judge"].base_classes_[1].tolist() == ["fine", "fraud", "unsure"] and names["chain"].temperature_ < 1
     assert names["boosting"].bound_[-1] < names["boosting"].bound_[0] and len(pyplot.get_fignums()) == 1
     pyplot.close("all")

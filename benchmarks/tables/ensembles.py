@@ -136,7 +136,7 @@ def n_cells(model: Combiner) -> float | None:
 def mixture_log_loss(model: Combiner, X: Any, y: np.ndarray) -> float | None:
     """Of the mixtures alone, as a classifier; None where they know of no classes."""
     cells = model.cells if isinstance(model, Stack) else None
-    if cells is None or cells.owner is None:
+    if cells is None or cells.component_class is None:
         return None
     mixture = cells.mixture
     return float(log_loss(y, mixture.predict_proba(X[:, list(cells.columns)]), mixture.classes_))
@@ -145,7 +145,7 @@ def mixture_log_loss(model: Combiner, X: Any, y: np.ndarray) -> float | None:
 def mixture_error(model: Combiner, X: Any, y: np.ndarray) -> float | None:
     """Likewise, in %."""
     cells = model.cells if isinstance(model, Stack) else None
-    if cells is None or cells.owner is None:
+    if cells is None or cells.component_class is None:
         return None
     return 100.0 * float(np.mean(cells.mixture.predict(X[:, list(cells.columns)]) != y))
 

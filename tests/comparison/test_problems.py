@@ -36,8 +36,8 @@ def add(name, values):
 RNG = np.random.default_rng(1)
 CASES = {
     "constant": (add("k", lambda X, y: 3.0), "column 'k' is constant"),
-    "same columns": (add("w", lambda X, y: X["u"]), "columns 'u' and 'w' are the same in every row: drop one"),
-    "same categories": (add("d", lambda X, y: X["c"]), "columns 'c' and 'd' are the same in every row: drop one"),
+    "same columns": (add("w", lambda X, y: X["u"]), "columns 'u' and 'w' are equal in every row; drop one"),
+    "same categories": (add("d", lambda X, y: X["c"]), "columns 'c' and 'd' are equal in every row; drop one"),
     "codes": (add("k", lambda X, y: np.arange(len(y)) % 3), "column 'k' holds only a few whole numbers"),
     "leak by category": (
         add("k", lambda X, y: np.where(y == "a", "no", "yes")),
@@ -53,20 +53,20 @@ CASES = {
     ),
     "telling gaps": (
         add("k", lambda X, y: np.where((y == "a") & (RNG.random(len(y)) < 0.5), np.nan, RNG.normal(size=len(y)))),
-        "column 'k' is missing in some classes far more often than in others",
+        "column 'k' is missing far more often in some classes than in others",
     ),
     "telling gaps of categories": (
         add("k", lambda X, y: np.where((y == "a") & (RNG.random(len(y)) < 0.5), None, RNG.choice(["p", "q"], len(y)))),
-        "column 'k' is missing in some classes far more often than in others",
+        "column 'k' is missing far more often in some classes than in others",
     ),
     "copies": (
         lambda X, y: (pd.concat([X, X[:40]]), np.concatenate([y, y[:40]])),
-        "80 of 240 rows have the same values as another; if they are copies",
+        "80 of 240 rows have the same values as another row; if they are copies",
     ),
     "copies with another label": (
         lambda X, y: (pd.concat([X, X[:40]]), np.concatenate([y, np.where(y[:40] == "a", "b", "a")])),
-        "80 of 240 rows have the same values as another, 40 of them with another label: every model errs on at least "
-        "17 %",
+        "80 of 240 rows have the same values as another row, 40 of them with another label, so the error of any model "
+        "is at least 17 %",
     ),
     "rare": (lambda X, y: (X, np.where(np.arange(len(y)) < 4, "q", y)), "a class with fewer than 10 rows: q (4)"),
     "lopsided": (
@@ -74,7 +74,7 @@ CASES = {
             pd.concat([X] * 6).assign(v=np.arange(1200.5)[:1200] ** 1.1),
             np.array(["b"] * 1150 + ["a"] * 50),
         ),
-        "class b has 1150 rows and a 50: look at the balanced error and the log-loss, not at the error",
+        "class b has 1150 rows, class a only 50; use the balanced error or the log-loss rather than the error",
     ),
 }
 
@@ -89,7 +89,7 @@ def test_what_is_odd_is_said(sound, case):
 def test_a_column_that_takes_more_cuts_than_classes_is_no_leak(sound):
     X, _ = sound
     block = np.argsort(np.argsort(X["v"])) // 20 % 2  # ten stretches
-    assert not [s for s in data_problems(X, np.array(["a", "b"])[block]) if "gives" in s]
+    assert not [s for s in data_problems(X, np.array(["a", "b"])[block]) if "leak" in s]
 
 
 def test_codes_that_were_named_are_no_problem(sound):

@@ -216,7 +216,7 @@ def test_a_stage_without_error_is_kept_and_ends_it(make):
     model = make(Says(), 5).fit(X, y)
     half = {AdaBoostM1Classifier: 1.0, WeightBoostClassifier: 0.5}[make]
     np.testing.assert_allclose(model.alphas_, [half * np.log(39)])  # half a row of twenty
-    assert model.errors_.tolist() == [0.0] and model.stopped_.startswith("stage 1 makes no error")
+    assert model.errors_.tolist() == [0.0] and model.stopped_.startswith("stage 1 has no")
     assert (model.predict(X) == y).all() and 0 < model.bound_[0] < 1
     np.testing.assert_allclose(model.predict_proba(X).max(axis=1), 39 / 40)
     shares = make(Says(), 5).fit(X, y, sample_weight=np.full(20, 1 / 20))  # shares are no counts
@@ -232,7 +232,7 @@ def test_the_same_answer_again_errs_on_half_of_the_weight_and_is_left_out():
         y[:n_wrong] = 1
         model = AdaBoostM1Classifier(Says(), 50).fit(X, y)
         assert model.errors_.tolist() == pytest.approx([n_wrong / 20])
-        assert model.stopped_.startswith("stage 2 errs")
+        assert model.stopped_.startswith("stage 2 has")
 
 
 @pytest.mark.parametrize("make", BOTH)
@@ -242,7 +242,7 @@ def test_a_first_stage_that_errs_too_often_is_used_alone_with_a_warning(make, er
     y = X[:, 0].astype(int)
     wrong = np.r_[: int(10 * error), 10 : 10 + int(10 * error)]
     y[wrong] = 1 - y[wrong]
-    with pytest.warns(UserWarning, match="Says errs"):
+    with pytest.warns(UserWarning, match="Says has"):
         model = make(Says(), 5).fit(X, y)
     assert len(model.estimators_) == 1 and "used alone" in model.stopped_
     assert (model.predict(X) == X[:, 0]).all()

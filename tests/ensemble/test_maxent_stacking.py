@@ -282,7 +282,7 @@ def test_diagonal_for_two_classes_is_the_printed_rule(make_answers):
 def test_cells_of_a_class_speak_for_it_alone(placed):
     X, y = placed
     model = stacked(2, 2, regions=InputRegions("class", max_components=2), random_state=0).fit(X, y)
-    owner = model.regions_[0].owner
+    owner = model.regions_[0].component_class
     kept = model.params_.cells[4:].reshape(2, 2, len(owner), 2)  # classifier, label, cell, class
     for k, c in enumerate(owner):
         assert (kept[:, :, k, 1 - c] == 0).all() and (kept[:, :, k, c] != 0).any()
@@ -301,7 +301,7 @@ def test_an_abstention_drops_out_of_its_row(placed):
         model = stacked(2, 2, regions=regions, random_state=0).fit(X, y)
         gone = X[:20].copy()
         gone[:, :2] = np.nan
-        parts = model.layout_.parts(model.params_.cells, model._rows(model._read(X[:20])))
+        parts = model.layout_.term_logits(model.params_.cells, model._rows(model._read(X[:20])))
         without = [i for i, name in enumerate(model.feature_terms_) if not name.startswith("c0")]
         assert len(without) == len(parts) / 2
         expected = softmax(model.params_.bias[:, None] + parts[without].sum(axis=0), axis=0).T
@@ -422,13 +422,13 @@ def test_a_row_of_a_class_of_its_own_is_never_held_out(blobs):
         MaxEntStackingClassifier([GaussianNB()]).fit(X[:3], y[:3])
 
 
-def test_alphabets_of_folds_are_those_of_all_rows(blobs):
+def test_classes_of_folds_are_those_of_all_rows(blobs):
     """A fold whose training part lacks a class gives it nothing."""
     X, y = blobs
     folds = [(np.flatnonzero(y != c), np.flatnonzero(y == c)) for c in range(3)]
     model = MaxEntStackingClassifier([GaussianNB()], cv=folds, prior_variance=1.0)
     values, _ = training(model, X, TEXT[y])
-    assert values[0].shape == (90, 3) and model.alphabets_[0].tolist() == TEXT.tolist()
+    assert values[0].shape == (90, 3) and model.base_classes_[0].tolist() == TEXT.tolist()
     for c in range(3):
         assert (values[0][y == c, c] == 0).all()
         others = [k for k in range(3) if k != c]
@@ -460,7 +460,7 @@ def test_a_fitted_classifier_may_have_other_labels_than_y(blobs):
     for constraints in ("full", "diagonal"):
         model = MaxEntStackingClassifier([("nb", base)], cv="prefit", prior_variance=1.0, constraints=constraints)
         model.fit(X[two], TEXT[y[two]])
-        assert model.alphabets_[0].tolist() == TEXT.tolist() and model.classes_.tolist() == ["low", "mid"]
+        assert model.base_classes_[0].tolist() == TEXT.tolist() and model.classes_.tolist() == ["low", "mid"]
         assert model.predict_proba(X).shape == (90, 2)
         zero = model.params_.cells == 0
         assert zero.tolist() == ([[False] * 2] * 3 if constraints == "full" else (np.eye(3)[:, :2] == 0).tolist())
@@ -478,7 +478,7 @@ def test_a_label_speaks_for_the_class_of_its_name(blobs):
     X, y = blobs
     base = GaussianNB().fit(X, np.array(["never", "mid", "top"])[y])
     model = MaxEntStackingClassifier([base], cv="prefit", prior_variance=1.0, constraints="diagonal").fit(X, TEXT[y])
-    assert model.alphabets_[0].tolist() == ["mid", "never", "top"]
+    assert model.base_classes_[0].tolist() == ["mid", "never", "top"]
     assert (model.params_.cells != 0).tolist() == [[False, True, False], [False] * 3, [False, False, True]]
     unknown = (y == 0) | (base.predict(X) != TEXT[y])
     assert model.base_errors_[0] == pytest.approx(unknown.mean())
@@ -524,7 +524,7 @@ def test_unsure_is_a_label_like_others_and_a_blank_is_none(make_answers):
     votes = pd.DataFrame({"p": X[:, 3], "q": X[:, 4], "r": X[:, 5], "vote": said})
     bases = [("vote", OutputColumns("vote")), ("soft", {"top": "r", "low": "p", "mid": "q"})]
     model = MaxEntStackingClassifier(bases, cv=splits(120), prior_variance=1.0).fit(votes, TEXT[y])
-    assert model.alphabets_[0].tolist() == ["low", "mid", "top", "unsure"]
+    assert model.base_classes_[0].tolist() == ["low", "mid", "top", "unsure"]
     out = model.base_outputs(votes)
     assert np.isnan(out["vote"][:9]).all() and (out["vote"][9:].sum(axis=1) == 1).all()
     np.testing.assert_allclose(out["soft"], X[:, 3:6], rtol=1e-12)
@@ -547,7 +547,7 @@ def test_prefit_columns_stay_as_they_are(make_answers):
     X, y = make_answers(n_bases=1)
     box = OutputColumns([0, 1, 2]).fit(X, TEXT[y])
     model = MaxEntStackingClassifier([("c", box)], cv="prefit", prior_variance=1.0).fit(X, TEXT[y])
-    assert box.classes_.tolist() == model.alphabets_[0].tolist() == TEXT.tolist()
+    assert box.classes_.tolist() == model.base_classes_[0].tolist() == TEXT.tolist()
 
 
 def test_only_some_classifiers_have_probabilities(blobs):
@@ -580,7 +580,7 @@ def test_stages_of_an_ensemble(blobs, ensemble, names):
     plain = clone(model).fit(X, y)
     model.fit(X, names[y])
     word = "stage" if hasattr(ensemble, "stage_proba") else "member"
-    assert model.base_names_ == tuple(f"{word} {m + 1}" for m in range(len(model.alphabets_)))
+    assert model.base_names_ == tuple(f"{word} {m + 1}" for m in range(len(model.base_classes_)))
     assert len(model.base_names_) >= 2 and model.classes_.tolist() == names.tolist()
     np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-9)
     assert model.score(X, names[y]) > 0.55 and not hasattr(ensemble, "classes_")
@@ -682,7 +682,7 @@ def test_a_row_without_weight_is_not_there_even_for_one_that_takes_none(blobs):
     weight = (np.arange(90) % 4 > 0).astype(float)
     kept = np.flatnonzero(weight)
     model = MaxEntStackingClassifier([KNeighborsClassifier(3)], cv="train", prior_variance=1.0)
-    with pytest.warns(UserWarning, match="takes no sample_weight"):
+    with pytest.warns(UserWarning, match="does not support sample_weight"):
         ours = clone(model).fit(X, y, weight)
     np.testing.assert_allclose(ours.predict_proba(X), model.fit(X[kept], y[kept]).predict_proba(X), rtol=1e-9)
 
@@ -821,7 +821,7 @@ def test_constraints_as_a_table(placed):
     assert row.P_model == pytest.approx(np.mean(product * post[:, 0]), rel=1e-9)
     assert row.residual == row.P_model - row.P_truth
     assert set(model.constraint_table().strength) == set(model.feature_terms_)
-    parts = model.layout_.parts(model.params_.cells, model._rows(model._read(X)))
+    parts = model.layout_.term_logits(model.params_.cells, model._rows(model._read(X)))
     odds = parts[0, 1] - parts[0, 0]
     assert model.constraint_table().strength["c0"] == pytest.approx(odds.std(), rel=1e-9)
 
@@ -830,7 +830,7 @@ def test_strength_is_the_spread_of_the_log_odds_over_pairs_of_classes(make_answe
     X, y = make_answers()
     for constraints in ("full", "diagonal"):
         model = stacked(constraints=constraints).fit(X, y)
-        parts = model.layout_.parts(model.params_.cells, model._rows(model._read(X)))
+        parts = model.layout_.term_logits(model.params_.cells, model._rows(model._read(X)))
         for name, part in zip(model.feature_terms_, parts):
             spread = [(part[a] - part[b]).var() for a in range(3) for b in range(a)]
             assert model.constraint_table().strength[name] == pytest.approx(np.sqrt(np.mean(spread)), rel=1e-9)

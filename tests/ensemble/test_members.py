@@ -221,7 +221,7 @@ def test_stages_say_the_same_whatever_the_classes_are_called(kind, names, blobs)
     found = EnsembleMembers(fitted).outputs(fitted, Inputs(X), "hard")
     word = "stage" if hasattr(fitted, "stage_proba") else "member"
     assert found.names == tuple(f"{word} {m + 1}" for m in range(len(values)))
-    for value, alphabet, proba in zip(found.values, found.alphabets, values):
+    for value, alphabet, proba in zip(found.values, found.classes, values):
         same(alphabet, names)
         same(value, np.eye(3)[proba.argmax(axis=1)])
 
@@ -337,7 +337,7 @@ def test_probabilities_in_columns_are_of_all_classes_of_soft_labels():
     model = MaxEntStackingClassifier([("p", [0, 1, 2])], cv="prefit", prior_variance=1.0).fit(
         rng.dirichlet([2, 2, 2], 40), soft
     )
-    assert model.alphabets_[0].tolist() == [0, 1, 2]
+    assert model.base_classes_[0].tolist() == [0, 1, 2]
 
 
 def test_one_column_of_probabilities_is_enough_for_two_classes():

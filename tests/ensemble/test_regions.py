@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 from mixent import GaussianMixture, MaxEntStackingClassifier, MixtureClassifier
 from mixent.core.executors import Serial
 from mixent.ensemble.inputs import Inputs
-from mixent.ensemble.regions import RegionMixture, fit_regions, place_columns
+from mixent.ensemble.regions import RegionMixture, column_positions, fit_regions
 from mixent.maxent.options import KINDS
 from mixent.mixtures.fitting import blocks
 from mixent.mixtures.model import select_columns
@@ -59,8 +59,8 @@ def test_a_cell_is_the_responsibility_of_a_component(kind, blobs):
     cells = two_each(X, y, kind)
     found, joint = cells.pmf(Inputs(X)), densities(cells, X)
     if kind == "class":
-        for c in np.unique(cells.owner):
-            mine = cells.owner == c
+        for c in np.unique(cells.component_class):
+            mine = cells.component_class == c
             joint[:, mine] /= joint[:, mine].sum(axis=1, keepdims=True)
             np.testing.assert_allclose(found[:, mine].sum(axis=1), 1.0, rtol=1e-12)
     else:
@@ -73,9 +73,9 @@ def test_cells_have_owners_and_names(blobs):
     X, y = blobs
     pooled, union = cells_of(X, y, "pooled"), cells_of(X, np.array(["p", "q", "r"])[y], "union")
     K = pooled.mixture.params_.n_components
-    assert pooled.owner is None and pooled.names == tuple(f"region {k + 1}" for k in range(K))
+    assert pooled.component_class is None and pooled.names == tuple(f"region {k + 1}" for k in range(K))
     assert isinstance(pooled.mixture, GaussianMixture) and isinstance(union.mixture, MixtureClassifier)
-    assert sorted(set(union.owner)) == [0, 1, 2] and len(union.names) == union.mixture.params_.n_components
+    assert sorted(set(union.component_class)) == [0, 1, 2] and len(union.names) == union.mixture.params_.n_components
     assert union.names[0] == "region 1 (of p)" and union.names[-1] == f"region {len(union.names)} (of r)"
 
 
@@ -95,7 +95,7 @@ def test_the_number_of_components_is_chosen_by_bic(blobs):
     X = np.r_[rng.normal(size=(60, 1)), rng.normal(size=(60, 1)) + 12, rng.normal(size=(60, 1)) + 6]
     y = np.repeat([0, 0, 1], 60)
     cells = cells_of(X, y, "union", max_components=4)
-    assert np.bincount(cells.owner)[0] == 2
+    assert np.bincount(cells.component_class)[0] == 2
     assert cells.mixture.search.criterion == "bic" and cells.mixture.search.max_components == 4
     assert cells_of(X, y, "pooled", max_components=4).mixture.params_.n_components == 3
     straight = cells_of(blobs[0], blobs[1], "union", covariance="VVI", max_components=1).mixture.covariances_
@@ -217,16 +217,16 @@ def test_a_class_no_other_fold_has_keeps_next_to_nothing(blobs):
     X, y = blobs
     cells = two_each(X, y, "union")
     found = cells.held_out(Inputs(X), likelihood(y), None, [(np.flatnonzero(y != 1), np.flatnonzero(y == 1))])
-    assert np.isfinite(found).all() and found[y == 1][:, cells.owner == 1].max() < 1e-200
+    assert np.isfinite(found).all() and found[y == 1][:, cells.component_class == 1].max() < 1e-200
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
 
 
 def test_columns_are_found_by_name_or_number():
     names = ["a", "b", "c"]
-    assert place_columns(["c", 0, np.int64(1)], names, "inputs") == (2, 0, 1)
+    assert column_positions(["c", 0, np.int64(1)], names, "inputs") == (2, 0, 1)
     for bad in ("d", -1, 3, 1.0, True, None):
         with pytest.raises(ValueError, match="inputs"):
-            place_columns([bad], names, "inputs")
+            column_positions([bad], names, "inputs")
 
 
 def test_cells_are_the_same_for_any_number_of_threads(blobs):

@@ -144,7 +144,7 @@ def test_a_missing_value_drops_out_of_its_row(mixed):
     for i, name in enumerate(told.names):
         gone = row.assign(**{name: np.nan if name in ("number", "other") else None})
         without = model.predict_log_proba(gone)[0]
-        usual = model.usual_[i, ours] - model.usual_[i, rival]  # explanations are against the average row
+        usual = model.mean_logits_[i, ours] - model.mean_logits_[i, rival]  # explanations are against the average row
         np.testing.assert_allclose(
             without[ours] - without[rival], told.log_odds[0] - told.parts[0, i] - usual, atol=1e-12
         )
@@ -414,7 +414,7 @@ def test_strength_is_the_deviation_of_the_log_odds():
         np.testing.assert_allclose(told.parts.mean(axis=0), 0.0, atol=1e-9)
 
 
-def test_parameters_are_counted_by_what_can_be_told_apart():
+def test_parameters_are_counted_by_what_can_be_identified():
     X, y = load_iris(return_X_y=True)
     x, two = X[:, [2]], y[y > 0]
     assert MaxEntClassifier("moments", prior_variance=1.0).fit(x[y > 0], two).n_parameters_ == 3
@@ -472,6 +472,6 @@ def test_borders_that_differ_in_a_late_digit_have_different_names():
 def test_pairs_of_too_many_cells_are_refused(votes, monkeypatch):
     X, y = votes
     monkeypatch.setattr(forward_selection, "WIDEST", 5)
-    with pytest.raises(ValueError, match="5 cells"):
+    with pytest.raises(ValueError, match="5 values"):
         MaxEntClassifier(selection="bic").fit(X, y)
     assert MaxEntClassifier(selection="bic", pairs=None).fit(X, y).path_

@@ -85,10 +85,10 @@ def test_a_curve_is_the_part_that_explain_gives(features):
             mine = why.parts[:, why.names.index("c")]
             given = np.append(
                 [
-                    np.interp(x, said.curve.x, said.curve.parts[:, c] - said.curve.parts[:, r])
+                    np.interp(x, said.curve.x, said.curve.logits[:, c] - said.curve.logits[:, r])
                     for x, r in zip(inside, rival)
                 ],
-                said.missing[c] - said.missing[rival[-1]],
+                said.missing_logits[c] - said.missing_logits[rival[-1]],
             )
             np.testing.assert_allclose(given, mine, atol=0.02 if features != "bins" else 1e-9)
         if features != "moments":
@@ -105,13 +105,13 @@ def test_two_classes_have_one_curve_of_log_odds():
         if said.curve is None:
             continue
         lines = {line.get_label(): line for line in panel.lines}
-        np.testing.assert_array_equal(lines["log-odds"].get_ydata(), said.curve.parts[:, 1] - said.curve.parts[:, 0])
+        np.testing.assert_array_equal(lines["log-odds"].get_ydata(), said.curve.logits[:, 1] - said.curve.logits[:, 0])
         np.testing.assert_array_equal(lines["log-odds"].get_xdata(), said.curve.x)
         texts = [t.get_text() for t in panel.texts]
         assert "for ill" in texts and any(t.startswith("for \\$healthy_") for t in texts)
         assert any(t.startswith("missing") and t.endswith("17 %") for t in texts)
         (gap,) = [line for line in panel.lines if line.get_marker() == "o"]
-        assert gap.get_ydata()[0] == said.missing[1] - said.missing[0]
+        assert gap.get_ydata()[0] == said.missing_logits[1] - said.missing_logits[0]
     box = display.figure_.get_tightbbox()
     assert box.width <= display.figure_.get_figwidth() + 0.02  # nothing outside the picture
 
@@ -131,9 +131,9 @@ def test_many_classes_have_a_curve_each_less_their_mean(features):
     lines = np.array([line.get_ydata() for line in panel.lines if line.get_label().startswith("class ")])
     assert lines.shape == (10, len(said.curve.x))
     np.testing.assert_allclose(lines.sum(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(lines[3] - lines[7], said.curve.parts[:, 3] - said.curve.parts[:, 7], atol=1e-12)
+    np.testing.assert_allclose(lines[3] - lines[7], said.curve.logits[:, 3] - said.curve.logits[:, 7], atol=1e-12)
     panel, said = panels["letter"]
-    np.testing.assert_allclose(np.asarray(panel.collections[0].get_array()), evidence(said.parts))
+    np.testing.assert_allclose(np.asarray(panel.collections[0].get_array()), evidence(said.logits))
     assert len(display.axes_[1].get_legend().get_texts()) == 10
 
 
@@ -156,7 +156,7 @@ def test_the_average_row_is_moved_by_nothing(mixed):
     """Parts are against the average training row."""
     model, *_ = mixed
     for said in feature_contributions(model):
-        total = said.shares @ said.parts + said.missing_share * said.missing
+        total = said.shares @ said.logits + said.missing_share * said.missing_logits
         np.testing.assert_allclose(total, 0, atol=1e-12)
 
 
@@ -181,11 +181,11 @@ def test_without_features_there_are_words():
     )
     assert not model.feature_terms_
     display = ConstraintsDisplay.from_estimator(model)
-    for quantity in ("parts", "multipliers", "residuals"):
+    for quantity in ("contributions", "multipliers", "residuals"):
         assert drawn(display, quantity=quantity).texts[0].get_text().startswith("The model has no features")
     assert display.largest() == [] and strongest_features(model) == []
     ax = drawn(PathDisplay.from_estimator(model))
-    assert ax.get_title(loc="left") == "no feature was kept"
+    assert ax.get_title(loc="left") == "No feature was selected"
 
 
 def test_several_features_are_drawn_where_the_axes_are(iris):
@@ -221,7 +221,7 @@ def test_every_dot_is_a_multiplier(iris):
         np.testing.assert_array_equal(block.multipliers, found.multipliers[mine])
         assert block.values[-1] == "slope" and np.isnan(block.shares[-1])  # no share of the rows
         np.testing.assert_allclose(block.shares[:-1], found.truth[mine].sum(axis=1)[:-1])
-        assert block.values == [v for v, m in zip(found.values, mine) if m] and not block.n_left_out
+        assert block.values == [v for v, m in zip(found.values, mine) if m] and not block.n_omitted
     dots = [line for line in ax.lines if line.get_marker() in "o^s"]
     assert len(dots) == 3 * len(display.blocks)
     np.testing.assert_array_equal(dots[1].get_xdata(), display.blocks[0].multipliers[:, 1])
@@ -239,15 +239,15 @@ def test_two_classes_have_one_dot_of_log_odds(mixed):
     assert "for ill →" in said and any(text.startswith("← for \\$healthy_") for text in said)
 
 
-@pytest.mark.parametrize("quantity", ["parts", "multipliers"])
+@pytest.mark.parametrize("quantity", ["contributions", "multipliers"])
 def test_many_values_are_cut_to_those_that_matter_and_counted(mixed, quantity):
     model, *_ = mixed
     display = ConstraintsDisplay.from_estimator(model, ["town", LONG])
     town = display.blocks[0]
-    assert len(town.values) == 10 and town.n_left_out == 20
+    assert len(town.values) == 10 and town.n_omitted == 20
     assert town.values == sorted(town.values, key=model.constraints().values.index)  # in their own order
     ax = drawn(display, quantity=quantity)
-    panel = display.axes_[0] if quantity == "parts" else ax
+    panel = display.axes_[0] if quantity == "contributions" else ax
     texts = [t.get_text() for t in panel.texts] + [panel.get_title(loc=side) for side in ("left", "right")]
     assert any("10 of 30 values" in text for text in texts)
     assert ax.figure.get_tightbbox().width <= ax.figure.get_figwidth() + 0.02  # nothing outside the picture
@@ -271,7 +271,7 @@ def test_a_class_s_own_components_say_nothing_of_the_others():
         assert (np.isfinite(block.multipliers).sum(axis=1) == 1).all()
     mask = model.layout_.mask(3)
     assert ((display.model - display.truth)[mask == 0] == 0).all()  # no constraint there
-    for quantity in ("parts", "multipliers", "residuals"):
+    for quantity in ("contributions", "multipliers", "residuals"):
         drawn(display, quantity=quantity)
 
 
@@ -301,7 +301,7 @@ def test_residuals_are_the_model_less_the_data_and_the_largest_are_named(mixed):
     sizes = np.sort(np.abs(found.residuals), axis=None)[::-1]
     np.testing.assert_allclose([abs(off) for *_, off in named], sizes[:3])
     assert abs(named[0][-1]) == pytest.approx(model.residual_, rel=1e-6) or model.residual_ > abs(named[0][-1])
-    assert ax.texts[-1].get_text().startswith("met least:\n1")
+    assert ax.texts[-1].get_text().startswith("Largest residuals:\n1")
 
 
 # why this row
@@ -422,7 +422,7 @@ def test_the_path_is_the_model_s(mixed):
         np.testing.assert_array_equal(display.score, [step.score for step in model.path_])
         assert display.kept.sum() == len(model.feature_terms_)
         ax = drawn(display)
-        assert ("BIC" if selection == "bic" else "held-out log-loss") in ax.get_xlabel()
+        assert ("BIC" if selection == "bic" else "Held-out log-loss") in ax.get_xlabel()
         np.testing.assert_array_equal(ax.lines[0].get_xdata(), display.score)
         assert len(ax.get_yticklabels()) == len(model.path_) + (selection == "bic")
         if selection == "bic":  # of the class shares alone

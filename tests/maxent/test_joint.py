@@ -20,9 +20,9 @@ from mixent.data import Column, Schema
 from mixent.maxent import joint_problem
 from mixent.maxent.joint import MaxEntJoint
 from mixent.maxent.joint_inference import RowInference
-from mixent.maxent.joint_prior import VARIANCES, held_out
+from mixent.maxent.joint_prior import VARIANCES, pseudo_log_likelihood
 from mixent.maxent.joint_problem import SOLVERS, Pairwise, RowBlocks, Rows, WhiteChart, pose, solve
-from mixent.maxent.joint_terms import Category, Constant, Hidden, Layout, _cut
+from mixent.maxent.joint_terms import Category, Constant, Hidden, Layout, _split
 from mixent.mixtures.columns import ColumnMixture
 
 SIZES = (3, 4, 2, 3)
@@ -193,7 +193,7 @@ def _probabilities(params, rows):
     spans = dict(enumerate(joint_problem.spans_of(SIZES)))
     answers = RowInference(params, np.full(sum(SIZES), np.nan), spans, rows)
     some = rows.present.sum(axis=0) > 1
-    return np.concatenate([answers.one(j) for j in spans])[:, some]
+    return np.concatenate([answers.single(j) for j in spans])[:, some]
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -287,7 +287,7 @@ def test_blocks_change_nothing():
     whole = total_at(problem, here, source)
     source.size = 37
     parts = total_at(problem, here, source)
-    assert held_out(here, SIZES, source.rows) == pytest.approx(whole.log_lik, rel=1e-12)
+    assert pseudo_log_likelihood(here, SIZES, source.rows) == pytest.approx(whole.log_lik, rel=1e-12)
     np.testing.assert_allclose(parts.pairs, whole.pairs, rtol=1e-11, atol=1e-11)
     assert parts.log_lik == pytest.approx(whole.log_lik, rel=1e-12)
 
@@ -419,7 +419,7 @@ def test_cutting_components_keeps_mean_and_variance(n_components):
     before = ColumnMixture(
         rng.dirichlet(np.ones(n_components)), rng.normal(size=n_components), rng.random(n_components)
     )
-    after = _cut(before)
+    after = _split(before)
     assert len(after.means) == {1: 3, 2: 4, 3: 3}[n_components]
     assert (np.diff(after.means) >= 0).all() or n_components == 3
     for moment in (
@@ -514,7 +514,7 @@ def test_gaps_filled_together_agree_with_each_other(strength):
     again = RowInference(params, problem.shares, spans, Rows(phi, np.ones_like(rows.present), rows.weight))
     for j, span in spans.items():
         gap = ~rows.present[j] & rows.present.any(axis=0)
-        np.testing.assert_allclose(phi[span][:, gap], again.one(j)[:, gap], atol=1e-5)
+        np.testing.assert_allclose(phi[span][:, gap], again.single(j)[:, gap], atol=1e-5)
         np.testing.assert_array_equal(phi[span][:, rows.present[j]], rows.phi[span][:, rows.present[j]])
     alone = rows.part(slice(7, 8))
     np.testing.assert_allclose(RowInference(params, problem.shares, spans, alone).fill()[:, 0], phi[:, 7], rtol=1e-9)
@@ -533,8 +533,8 @@ def test_gaps_that_contradict_each_other_come_to_rest(strength):
         params, np.full(6, 0.5), spans, Rows(np.r_[np.zeros(4), 1.0, 0.0][:, None], present, np.ones(1))
     ).fill()
     again = RowInference(params, np.full(6, 0.5), spans, Rows(phi, ~present | present, np.ones(1)))
-    np.testing.assert_allclose(phi[:2], again.one(0), atol=1e-5)
-    np.testing.assert_allclose(phi[2:4], again.one(1), atol=1e-5)
+    np.testing.assert_allclose(phi[:2], again.single(0), atol=1e-5)
+    np.testing.assert_allclose(phi[2:4], again.single(1), atol=1e-5)
 
 
 def test_imputation_together_beats_leaving_them_out():
@@ -641,7 +641,7 @@ def test_without_a_prior_pairs_never_seen_are_no_optimum():
     X = [["a", "p"], ["b", "q"]] * 10
     with pytest.warns(UserWarning, match="pairs of values"):
         model = MaxEntJoint(prior_variance=None).fit(X)
-    assert "have no optimum" in model.run_.message
+    assert "no finite optimum" in model.run_.message
     assert (
         "no optimum"
         not in MaxEntJoint(prior_variance=None).fit([["a", "p"], ["b", "q"], ["a", "q"], ["b", "p"]]).run_.message
@@ -659,7 +659,7 @@ def test_many_rows_are_answered_in_parts(monkeypatch, fitted):
 
 def test_layout_puts_every_column_in_its_own_cells(fitted):
     layout = Layout(fitted.terms_)
-    assert layout.speaking == (0, 1, 2, 4, 5) and sum(layout.sizes) == len(fitted.shares_)
+    assert layout.varying == (0, 1, 2, 4, 5) and sum(layout.sizes) == len(fitted.shares_)
     for span in layout.spans.values():
         assert not fitted.params_.pairs[span, span].any()
         assert fitted.shares_[span].sum() == pytest.approx(1)

@@ -9,7 +9,7 @@ from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
 from mixent.maxent.low_rank import Spanned
 from mixent.maxent.problem import Bohning, Multipliers, start
-from mixent.maxent.solvers import Sums, approach, solve, total_at
+from mixent.maxent.solvers import Sums, approximate, solve, total_at
 
 N, S, C = 30, 90, 3
 
@@ -46,11 +46,11 @@ def test_logits_and_penalty_are_the_same_in_both_coordinates():
     rows = rows_of()
     found = Spanned.of(Cells((), S), rows, VARIANCE)
     b = Multipliers(np.zeros(C), np.random.default_rng(1).normal(size=(N, C)))
-    gamma = found.back(b)
+    gamma = found.from_span(b)
     np.testing.assert_allclose(rows.dense.T @ gamma.cells, found.factor @ b.cells, atol=1e-9)
     relative = VARIANCE / VARIANCE.max()
     np.testing.assert_allclose((gamma.cells**2 / relative[:, None]).sum(), (b.cells**2).sum(), rtol=1e-9)
-    np.testing.assert_allclose(found.there(gamma).cells, b.cells, atol=1e-8)
+    np.testing.assert_allclose(found.to_span(gamma).cells, b.cells, atol=1e-8)
 
 
 @pytest.mark.parametrize("repeated", [0, 7])
@@ -59,7 +59,7 @@ def test_the_optimum_is_that_of_all_cells(repeated):
     cells = sums.cells
     ours = solve(cells, sums, VARIANCE, "auto", Stop(1e-12, 500), Serial())
     plain = solve(cells, sums, VARIANCE, "lbfgs", Stop(1e-14, 5000), Serial())
-    assert "spanned" in sums.kept
+    assert "spanned" in sums.span_cache
     np.testing.assert_allclose(ours.run.objective, plain.run.objective, rtol=1e-9)
     np.testing.assert_allclose(ours.run.params.cells, plain.run.params.cells, atol=1e-5)
     assert ours.gap < 1e-8
@@ -68,23 +68,23 @@ def test_the_optimum_is_that_of_all_cells(repeated):
 def test_an_approach_is_as_near_as_its_stop_says_and_goes_on_from_where_it_was():
     sums = sums_of(rows_of())
     cells = sums.cells
-    problem, near = approach(cells, sums, VARIANCE, Stop(1e-5, 300), Serial())
+    problem, near = approximate(cells, sums, VARIANCE, Stop(1e-5, 300), Serial())
     best = solve(cells, sums, VARIANCE, "lbfgs", Stop(1e-14, 5000), Serial()).run.objective
     value = problem.objective(near, total_at(problem, near, sums.source, Serial()))
     assert best - 1e-3 * N < value <= best + 1e-9
-    first = sums.kept["spanned"]
-    _, again = approach(cells, sums, 3.0 * VARIANCE, Stop(1e-5, 300), Serial(), None, near)
-    assert sums.kept["spanned"] is first  # variances that differ by a factor have the same coordinates
-    wider = Bohning(cells, sums.truth, 3.0 * VARIANCE, sums.source.total_weight, longest=sums.longest)
+    first = sums.span_cache["spanned"]
+    _, again = approximate(cells, sums, 3.0 * VARIANCE, Stop(1e-5, 300), Serial(), None, near)
+    assert sums.span_cache["spanned"] is first  # variances that differ by a factor have the same coordinates
+    wider = Bohning(cells, sums.truth, 3.0 * VARIANCE, sums.source.total_weight, max_square=sums.max_square)
     assert wider.objective(again, total_at(wider, again, sums.source, Serial())) > wider.objective(
         start(sums.truth), total_at(wider, start(sums.truth), sums.source, Serial())
     )
-    approach(cells, sums, VARIANCE[::-1].copy(), Stop(1e-5, 300), Serial())
-    assert sums.kept["spanned"] is not first
+    approximate(cells, sums, VARIANCE[::-1].copy(), Stop(1e-5, 300), Serial())
+    assert sums.span_cache["spanned"] is not first
 
 
 def test_without_a_prior_or_with_a_mask_all_cells_are_kept():
     sums = sums_of(rows_of())
-    approach(sums.cells, sums, VARIANCE, Stop(1e-3, 20), Serial(), np.ones((S, C)))
-    approach(sums.cells, sums, None, Stop(1e-3, 20), Serial())
-    assert sums.kept == {}
+    approximate(sums.cells, sums, VARIANCE, Stop(1e-3, 20), Serial(), np.ones((S, C)))
+    approximate(sums.cells, sums, None, Stop(1e-3, 20), Serial())
+    assert sums.span_cache == {}

@@ -32,12 +32,12 @@ def table_of(X):
     return Table(X, None, Schema(tuple(Column(f"x{j}", "continuous") for j in range(X.shape[1])), named=False))
 
 
-def terms(speakers=None):
-    """The classifiers and the cells as features; `speakers` of the first classifier's labels."""
+def terms(value_class=None):
+    """The classifiers and the cells as features; `value_class` of the first classifier's labels."""
     stops = np.cumsum((*SIZES, *CELLS)).tolist()
     places = [tuple(range(a, b)) for a, b in zip([0, *stops[:-1]], stops)]
     made = [Probabilistic(f"t{i}", p, tuple(f"v{j}" for j in range(len(p)))) for i, p in enumerate(places)]
-    made[0] = Probabilistic("t0", places[0], made[0].values, speakers)
+    made[0] = Probabilistic("t0", places[0], made[0].values, value_class)
     return made[:3], made[3:]
 
 
@@ -106,8 +106,8 @@ def test_logits_and_counts_are_those_of_the_written_cells(both, rows):
     multipliers, weights = rng.normal(size=(made.cells.n_cells, 3)), rng.uniform(size=(3, 60))
     close(made.cells.logits(multipliers, ours), plain.cells.logits(multipliers, written))
     close(made.cells.expected(weights, ours), plain.cells.expected(weights, written))
-    close(made.parts(multipliers, ours), plain.parts(multipliers, written))
-    close(made.parts(multipliers, ours).sum(axis=0), made.cells.logits(multipliers, ours))
+    close(made.term_logits(multipliers, ours), plain.term_logits(multipliers, written))
+    close(made.term_logits(multipliers, ours).sum(axis=0), made.cells.logits(multipliers, ours))
 
 
 def test_logits_and_counts_are_each_others_transpose(both, rows):
@@ -126,7 +126,7 @@ def test_curvature_and_lengths_are_those_of_the_written_cells(both, rows):
     close(made.cells.dense_squares(ours), plain.cells.dense_squares(written))
     with Serial() as workers:
         first, second = (Sums.of(lay.cells, r, workers) for lay, r in zip(both, rows))
-        assert first.longest == pytest.approx(second.longest, rel=1e-12) and first.longest > 0
+        assert first.max_square == pytest.approx(second.max_square, rel=1e-12) and first.max_square > 0
         close(first.truth, second.truth)
         for matrix in (gram_matrix, gram_row_sums):
             close(*(matrix(lay.cells, RowBlocks(r), workers) for lay, r in zip(both, rows)))
@@ -137,7 +137,7 @@ def test_curvature_and_lengths_are_those_of_the_written_cells(both, rows):
 @pytest.mark.parametrize("block", [1, 7, 2_000_000])
 def test_ranges_are_those_of_the_written_cells(both, rows, monkeypatch, block):
     """However many rows are written out at a time; rows that do not count and answers not given have no say."""
-    monkeypatch.setattr(products, "_some_at_a_time", lambda rows, width: _blocks(rows, block))
+    monkeypatch.setattr(products, "_chunks", lambda rows, width: _blocks(rows, block))
     close(both[0].widths(rows[0]), both[1].widths(rows[1]))
 
 
@@ -145,11 +145,11 @@ def _blocks(rows, step):
     return [rows.part(slice(a, a + step)) for a in range(0, rows.n_rows, step)]
 
 
-def test_rows_are_written_out_some_at_a_time(rows):
-    parts = products._some_at_a_time(rows[0], 400_000)  # five rows of so many numbers
+def test_rows_are_processed_in_chunks(rows):
+    parts = products._chunks(rows[0], 400_000)  # five rows of so many numbers
     assert [p.n_rows for p in parts] == [5] * 12
     close(np.concatenate([p.dense for p in parts], axis=1), rows[0].dense)
-    assert [p.n_rows for p in products._some_at_a_time(rows[0], 10**9)] == [1] * 60
+    assert [p.n_rows for p in products._chunks(rows[0], 10**9)] == [1] * 60
 
 
 def test_a_feature_never_present_has_the_range_of_a_category():
@@ -173,7 +173,7 @@ def test_a_range_is_never_taken_for_nothing():
 @pytest.mark.parametrize(("kind", "merged"), [("shared", 2), ("own", 4), ("some", 2), ("skipping", 3), ("only", 2)])
 def test_neighbors_with_the_same_cells_are_one_product(kind, merged):
     made, _ = layouts(kind)
-    assert len(made.cells.products) == merged and len(made._apart) == len(made.terms)
+    assert len(made.cells.products) == merged and len(made._products) == len(made.terms)
     assert sum(p.n_cells for p in made.cells.products) == made.cells.n_cells
     assert [s.stop - s.start for s in made.cells.spans] == [p.n_cells for p in made.cells.products]
 
@@ -183,7 +183,7 @@ def test_a_product_is_every_number_times_every_other():
     made, _ = layouts("shared")
     rows = made.rows(table_of(pmfs(gaps=False)), np.eye(3)[np.zeros(60, int)], None)
     assert product.shape == (2, 3) and product.n_cells == 6
-    written = product.written(rows)
+    written = product.dense(rows)
     for i in range(2):
         for k in range(3):
             np.testing.assert_array_equal(written[3 * i + k], rows.dense[i] * rows.dense[2 + k])
@@ -191,7 +191,7 @@ def test_a_product_is_every_number_times_every_other():
 
 def test_a_pair_speaks_for_a_class_if_both_do():
     (a, b, _), (m, _) = terms((0, 1, -1))
-    owned = Probabilistic("m", m.places, m.values, (0, 0, 1))
+    owned = Probabilistic("m", m.columns, m.values, (0, 0, 1))
     for first, second in ((a, m), (b, owned), (a, owned), (b, m)):
         found = mask_of(CrossedDense(first, second), 3)
         if first is b and second is m:
@@ -199,8 +199,8 @@ def test_a_pair_speaks_for_a_class_if_both_do():
             continue
         for i in range(len(first.values)):
             for k in range(len(second.values)):
-                says = first.speakers is None or np.arange(3) == first.speakers[i]
-                owns = second.speakers is None or np.arange(3) == second.speakers[k]
+                says = first.value_class is None or np.arange(3) == first.value_class[i]
+                owns = second.value_class is None or np.arange(3) == second.value_class[k]
                 np.testing.assert_array_equal(found[i * len(second.values) + k], np.ones(3) * says * owns)
 
 

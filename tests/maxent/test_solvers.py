@@ -205,7 +205,7 @@ def test_moments_are_long_and_the_certificate_knows():
     cells, rows = rows_of(codes, 30 * pmf, y)
     with Serial() as workers:
         sums = Sums.of(cells, rows, workers)
-    assert sums.longest == pytest.approx(len(SIZES) + 900 * (pmf**2).sum(axis=0).max())
+    assert sums.max_square == pytest.approx(len(SIZES) + 900 * (pmf**2).sum(axis=0).max())
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -229,7 +229,7 @@ def test_very_many_cells_need_no_matrix(monkeypatch):
     for solver in ("auto", "lbfgs"):
         wide = solved(rows, cells, solver)
         np.testing.assert_allclose(posterior(wide, rows), posterior(narrow, rows), atol=1e-7)
-    with pytest.raises(ValueError, match="17 cells"):
+    with pytest.raises(ValueError, match="got 17"):
         solved(rows, cells, "bohning")
 
 
@@ -293,7 +293,7 @@ def test_a_start_whose_multipliers_share_something_is_no_hindrance():
     with Serial() as workers:
         sums = Sums.of(cells, rows, workers)
         first = Multipliers(np.ones(N_CLASSES), np.ones((cells.n_cells, N_CLASSES)))
-        found = solve(cells, sums, 1.0, "bohning", TO_THE_END, workers, first=first)
+        found = solve(cells, sums, 1.0, "bohning", TO_THE_END, workers, init=first)
     assert found.run.objective == pytest.approx(solved(rows, cells, "bohning").run.objective, rel=1e-12)
 
 

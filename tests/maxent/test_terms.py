@@ -9,7 +9,7 @@ from scipy.stats import norm
 from mixent.core.driver import Stop
 from mixent.core.executors import Serial
 from mixent.data import read_features
-from mixent.maxent.binning import bins_of, entropy_bins
+from mixent.maxent.binning import bin_edges, entropy_bin_edges
 from mixent.maxent.feature_arguments import related_columns
 from mixent.maxent.features import FeaturePlan, Training
 from mixent.maxent.layout import Layout
@@ -56,22 +56,22 @@ def test_a_category_and_a_bin_are_codes_and_a_gap_is_none():
 
 def test_bins_hold_equally_many_rows_or_are_equally_wide():
     x = np.r_[np.arange(100.0) ** 2, np.nan]
-    edges = bins_of(x, np.ones(101), 4, "quantile")
+    edges = bin_edges(x, np.ones(101), 4, "quantile")
     counts = np.bincount(np.searchsorted(edges, x[:100], side="right"))
     assert np.abs(counts - 25).max() <= 1
-    np.testing.assert_allclose(np.diff(bins_of(x, np.ones(101), 5, "uniform")), 99.0**2 / 5)
+    np.testing.assert_allclose(np.diff(bin_edges(x, np.ones(101), 5, "uniform")), 99.0**2 / 5)
     doubled = np.r_[x, x[:100]]
-    once = bins_of(x, np.r_[np.full(100, 2.0), 1.0], 4, "quantile")
-    np.testing.assert_array_equal(once, bins_of(doubled, np.ones(201), 4, "quantile"))
+    once = bin_edges(x, np.r_[np.full(100, 2.0), 1.0], 4, "quantile")
+    np.testing.assert_array_equal(once, bin_edges(doubled, np.ones(201), 4, "quantile"))
 
 
 def test_entropy_bins_are_where_the_classes_change():
     rng = np.random.default_rng(1)
     x = rng.uniform(0, 3, 600)
     target = np.eye(2)[((x > 1) & (x < 2)).astype(int)]
-    edges = entropy_bins(x, target, 8)
+    edges = entropy_bin_edges(x, target, 8)
     np.testing.assert_allclose(edges, [1.0, 2.0], atol=0.02)
-    noise = entropy_bins(x, np.eye(2)[rng.integers(2, size=600)], 8)
+    noise = entropy_bin_edges(x, np.eye(2)[rng.integers(2, size=600)], 8)
     assert len(noise) <= 1  # no border pays for its description where classes do not change
 
 
@@ -97,7 +97,7 @@ def test_hidden_components_are_responsibilities(shapes, kind):
     )
     if kind == "class":
         for c in range(2):
-            mine = term.owner == c
+            mine = term.component_class == c
             np.testing.assert_allclose(cells[mine, :50], joint[mine] / joint[mine].sum(axis=0), rtol=1e-7)
     else:
         np.testing.assert_allclose(cells[:, :50], joint / joint.sum(axis=0), rtol=1e-7, atol=1e-12)
@@ -123,7 +123,7 @@ def test_a_cell_learned_within_a_class_speaks_only_for_it(shapes):
     X, y = shapes
     layout = Layout.of(hidden(X, y, "class"))
     found, _ = solved(layout, table_of(X), y)
-    owner = layout.terms[0].owner
+    owner = layout.terms[0].component_class
     assert not found.run.params.cells[owner == 0, 1].any() and not found.run.params.cells[owner == 1, 0].any()
 
 

@@ -27,7 +27,7 @@ def curves():
 )
 def test_lines_are_means_and_bands_standard_errors(curves, metric, factor, label):
     ax = drawn(EnsembleSizeDisplay.from_curves(curves), metric=metric)
-    assert ax.get_ylabel() == label and ax.get_xlabel() == "Ensemble size (estimators)"
+    assert ax.get_ylabel() == label and ax.get_xlabel() == "Ensemble size (number of estimators)"
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [r"\$boosted_", "bagged"]
     for line, band, name in zip(ax.lines, ax.collections, curves.methods):
         mean, spread = factor * curves.mean(name, metric), factor * curves.std_error(name, metric)

@@ -229,14 +229,16 @@ def test_det_draws_the_rates_as_normal_deviates():
     for i, (name, scores) in enumerate(systems.items()):
         curve = display.curves[name]
         assert curve.eer == eer(TRUTH, scores, **AS_CLIENT)
-        assert curve.at == verification_rates(TRUTH, scores, threshold=bayes_threshold(0.2, cost_miss=2), **AS_CLIENT)
+        assert curve.bayes == verification_rates(
+            TRUTH, scores, threshold=bayes_threshold(0.2, cost_miss=2), **AS_CLIENT
+        )
         line, ring, square = ax.lines[1 + 3 * i : 4 + 3 * i]
         assert line.get_label() == f"{name.replace('$', chr(92) + '$')} (EER = {100 * curve.eer:.2f} %)"
         inside = (curve.far > 0) & (curve.far < 1) & (curve.frr > 0) & (curve.frr < 1)
         wanted = ndtri(np.column_stack([curve.far, curve.frr])[inside])
         np.testing.assert_allclose(line.get_xydata()[inside], wanted)
         np.testing.assert_allclose(ring.get_xydata()[0], ndtri([curve.eer] * 2))
-        np.testing.assert_allclose(square.get_xydata()[0], ndtri([curve.at.far, curve.at.frr]))
+        np.testing.assert_allclose(square.get_xydata()[0], ndtri([curve.bayes.far, curve.bayes.frr]))
     told = [t.get_text() for t in ax.get_legend().get_texts()]
     assert told[2:] == ["equal error rate", "threshold for prior 0.2"]
     assert ax.get_xlabel() == "False acceptance rate of client (%)"

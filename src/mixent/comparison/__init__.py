@@ -1,4 +1,4 @@
-"""Which method for this table: nested cross-validation of mixent's families beside baselines, and what to trust."""
+"""Comparison of methods on one table by nested cross-validation, with a recommendation."""
 
 from mixent.base.recipes import Shape
 from mixent.comparison.candidates import Candidate, candidates

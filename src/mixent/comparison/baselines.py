@@ -1,4 +1,4 @@
-"""scikit-learn's classifiers beside which `compare` tries the others, on tables with categories and missing values."""
+"""Classifiers of scikit-learn that `compare` uses as baselines, on tables with categories and missing values."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 from mixent.base.recipes import Recipe, Setting, Shape
 from mixent.base.registry import by_name
 
-PAIRS = 10_000  # rows from which a method that compares all pairs is left out
-PLATT = 6  # rows of the smallest class that the folds of Platt's probabilities need
+PAIRS = 10_000  # most rows for methods that compare all pairs of rows
+PLATT = 6  # least rows of the smallest class for the folds of Platt scaling
 
 
 def tuned(setting: Setting, estimator: Any, grid: dict[str, list], *, encoding: str = "bits", cv: int = 5) -> Any:
-    """A classifier of scikit-learn whose parameters are chosen by cross-validated log-loss.
+    """A classifier of scikit-learn with hyperparameters chosen by cross-validated log-loss.
 
     Parameters
     ----------
     setting : Setting
     estimator : classifier
-    grid : dict of parameter to values
+    grid : dict, parameter -> list of values
     encoding : "bits" or "codes"
-        How categories become numbers.
+        Encoding of categories; see `TunedClassifier`.
     cv : int
-        Folds.
+        Number of folds.
     """
     options = {"categorical": setting.categorical, "random_state": setting.seed}
     return by_name("tuned").cls(estimator, grid, encoding=encoding, cv=cv, **options)
@@ -65,7 +65,7 @@ def _svm(s: Setting) -> Any:
         "estimator__C": [1.0, 10.0] if s.long else [0.3, 1.0, 3.0, 10.0, 30.0],
         "estimator__gamma": [width / s.shape.n_columns for width in widths],
     }
-    folds = StratifiedKFold(3, shuffle=True, random_state=s.seed)  # rows may come in an order
+    folds = StratifiedKFold(3, shuffle=True, random_state=s.seed)  # the rows may be sorted
     return tuned(s, CalibratedClassifierCV(SVC(), cv=folds, ensemble=False), grid, cv=3)
 
 
@@ -84,30 +84,30 @@ def _neighbors(s: Setting) -> Any:
 
 def _too_many_pairs(shape: Shape) -> str | None:
     if shape.n_labelled > PAIRS:
-        return f"it compares all pairs of rows, and there are more than {PAIRS} rows"
+        return f"it compares all pairs of rows, and the table has more than {PAIRS} rows"
     return None
 
 
 def _no_platt(shape: Shape) -> str | None:
     if shape.smallest_class < PLATT:
-        return f"a class has fewer than {PLATT} rows, too few for Platt's probabilities"
+        return f"a class has fewer than {PLATT} rows, too few for Platt scaling"
     return _too_many_pairs(shape)
 
 
 def _no_weights(shape: Shape) -> str | None:
-    return "it takes no weights" if shape.weighted else _too_many_pairs(shape)
+    return "it does not support weights" if shape.weighted else _too_many_pairs(shape)
 
 
 KIND = "scikit-learn"
 BASELINES = (
-    Recipe("logistic regression", "linear, penalty chosen inside", _logistic, 0.3, kind=KIND),
-    Recipe("gradient boosting", "boosted trees, size and number chosen inside", _boosting, 2.0, kind=KIND),
-    Recipe("random forest", "averaged trees, size of the leaves chosen inside", _forest, 4.5, kind=KIND),
-    Recipe("RBF SVM", "margins, radial kernel, Platt's probabilities", _svm, 1.5, _no_platt, KIND),
-    Recipe("naive Bayes", "columns independent in each class", _naive_bayes, 0.05, kind=KIND),
+    Recipe("logistic regression", "linear; penalty chosen by cross-validation", _logistic, 0.3, kind=KIND),
+    Recipe("gradient boosting", "boosted trees; size and number chosen by cross-validation", _boosting, 2.0, kind=KIND),
+    Recipe("random forest", "averaged trees; size of the leaves chosen by cross-validation", _forest, 4.5, kind=KIND),
+    Recipe("RBF SVM", "support vector machine with Platt scaling", _svm, 1.5, _no_platt, KIND),
+    Recipe("naive Bayes", "columns independent within each class", _naive_bayes, 0.05, kind=KIND),
     Recipe(
         "k nearest neighbors",
-        "shares of the classes among neighbors, k chosen inside",
+        "class frequencies among the neighbors; k chosen by cross-validation",
         _neighbors,
         0.2,
         _no_weights,

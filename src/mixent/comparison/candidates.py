@@ -1,4 +1,4 @@
-"""Which methods to try on a table: the recipes of all registered estimators, and scikit-learn's classifiers."""
+"""The candidates of a comparison: the recipes of all registered estimators, and classifiers of scikit-learn."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Candidate:
 
     name: str
     estimator: Any  # not fitted
-    kind: str  # that of its recipe, or "given"
-    about: str  # what it is, in a few words
-    cost: float = 1.0  # roughly, relative to the others: a time budget begins with the cheap ones
+    kind: str  # "mixent", "scikit-learn" or another kind of its recipe, or "given"
+    about: str  # a short description
+    cost: float = 1.0  # approximate relative cost; with a time budget, cheap methods are tried first
 
     @property
     def ours(self) -> bool:
-        """Whether it is one of mixent's families."""
+        """Whether it is a method of mixent."""
         return self.kind == "mixent"
 
 
 def recipes() -> dict[str, Recipe]:
-    """Every recipe by name: those of the registered estimators, then scikit-learn's."""
+    """All recipes by name: those of the registered estimators, then the baselines."""
     registered = (recipe for entry in entries() for recipe in entry.recipes)
     return {recipe.name: recipe for recipe in (*registered, *BASELINES)}
 
@@ -43,18 +43,23 @@ def candidates(
     names: Sequence[str] | None = None,
     baselines: bool = True,
 ) -> tuple[dict[str, Candidate], dict[str, str]]:
-    """Methods for a table of this shape by name, and those left out with the reason.
+    """The methods that suit a table of this shape, and the methods left out with the reasons.
 
     Parameters
     ----------
     shape : Shape
     categorical : "auto" or list
-        Columns to treat as categories whatever their type.
+        Columns to treat as categories, whatever their type.
     random_state : int
     names : list of str, optional
-        Only these methods; one that is named is never left out.
+        Use these methods only; they are never left out.
     baselines : bool
-        Whether to add scikit-learn's.
+        Whether to add classifiers of scikit-learn.
+
+    Returns
+    -------
+    candidates : dict of name -> Candidate
+    left_out : dict of name -> reason
     """
     known = recipes()
     unknown = [name for name in names or () if name not in known]
@@ -62,12 +67,12 @@ def candidates(
         close = get_close_matches(str(unknown[0]), known, n=1)
         hint = f"did you mean {close[0]!r}? Choose" if close else "choose"
         raise ValueError(f"unknown method {unknown[0]!r}; {hint} one of {', '.join(map(repr, known))}")
-    own = [name for name in known if known[name] not in BASELINES] if names is None else names
-    wanted = [known[name] for name in dict.fromkeys(own)]
-    wanted += [recipe for recipe in BASELINES if baselines and recipe not in wanted]
-    left_out = {r.name: reason for r in wanted if r.name not in (names or ()) and (reason := r.left_out(shape))}
+    registered = [name for name in known if known[name] not in BASELINES] if names is None else names
+    chosen = [known[name] for name in dict.fromkeys(registered)]
+    chosen += [recipe for recipe in BASELINES if baselines and recipe not in chosen]
+    left_out = {r.name: reason for r in chosen if r.name not in (names or ()) and (reason := r.left_out(shape))}
     setting = Setting(shape, categorical, random_state)
-    made = {
-        r.name: Candidate(r.name, r.make(setting), r.kind, r.about, r.cost) for r in wanted if r.name not in left_out
+    tried = {
+        r.name: Candidate(r.name, r.make(setting), r.kind, r.about, r.cost) for r in chosen if r.name not in left_out
     }
-    return made, left_out
+    return tried, left_out

@@ -1,4 +1,4 @@
-"""Problems of a table that make a comparison on it unreliable."""
+"""Problems in a table that make a comparison unreliable."""
 
 from __future__ import annotations
 
@@ -9,55 +9,59 @@ import numpy as np
 from mixent.comparison.shape import read_table
 from mixent.data import Categorical, Labels, Table, few_numbers, listed, problems, read_labels
 
-FEW_ROWS = 10  # of a class
-LOPSIDED = 20  # times as many rows in the largest class as in the smallest
-LEAKING = 0.99  # share of the labels that one column predicts
-SEEN_TWICE = 0.02  # share of the rows that are copies
+FEW_ROWS = 10  # a class with fewer rows is reported
+IMBALANCE = 20  # a larger ratio of the largest to the smallest class is reported
+LEAKING = 0.99  # a single column that predicts at least this share of the labels is reported
+DUPLICATED = 0.02  # share of duplicated rows from which they are reported
 LEAK = "possible leak"
-ASSOCIATED = 1e-4  # p-value, before it is multiplied by the number of columns
+ASSOCIATED = 1e-4  # significance level of the association of missing values with the class, Bonferroni-adjusted
 
 
 def data_problems(X: Any, y: Any, *, categorical: Categorical = "auto") -> list[str]:
-    """Problems of a table: columns, copies of rows, leaks, rare classes; empty where there are none.
+    """Problems in a table: questionable columns, duplicated rows, leaks, rare classes.
 
     Parameters
     ----------
     X : array or DataFrame (n, d)
     y : (n,) labels
-        None, NaN or "" where absent.
+        None, NaN or "" for unlabelled rows.
     categorical : "auto" or list
-        Columns to treat as categories whatever their type.
+        Columns to treat as categories, whatever their type.
 
     Returns
     -------
-    list of str, each with what to do
+    list of str
+        One sentence for each problem, with a recommendation; empty if there are none.
     """
     table = read_table(X, categorical)
     return table_problems(table, read_labels(y, table.n_rows), categorical)
 
 
 def table_problems(table: Table, labels: Labels, categorical: Categorical = "auto") -> list[str]:
-    """As `data_problems`, of a table and labels that have been read."""
+    """The same as `data_problems`, for a table and labels that have been read."""
     assert labels.codes is not None
     known, classes = np.flatnonzero(labels.known), labels.classes
     codes = labels.codes[known]
     names = [str(label) for label in classes]
-    part = table.take(known)
-    found = problems(table, () if isinstance(categorical, str) else [str(c) for c in categorical])
-    found += _coded(table, categorical)
-    found += _same_columns(table)
-    found += _copies(part, codes)
-    found += _leaks(part, codes, len(classes))
-    found += _informative_gaps(part, codes, len(classes))
-    return found + _class_sizes(codes, names)
+    labelled = table.take(known)
+    return [
+        *problems(table, () if isinstance(categorical, str) else [str(c) for c in categorical]),
+        *_coded_columns(table, categorical),
+        *_equal_columns(table),
+        *_duplicates(labelled, codes),
+        *_leaks(labelled, codes, len(classes)),
+        *_informative_missing(labelled, codes, len(classes)),
+        *_class_sizes(codes, names),
+    ]
 
 
-def leaks(found: list[str]) -> list[str]:
-    """Of what was found, the columns that may hold the answer."""
-    return [sentence for sentence in found if LEAK in sentence]
+def leaks(sentences: list[str]) -> list[str]:
+    """The sentences about columns that may leak the class."""
+    return [sentence for sentence in sentences if LEAK in sentence]
 
 
-def _coded(table: Table, categorical: Categorical) -> list[str]:
+def _coded_columns(table: Table, categorical: Categorical) -> list[str]:
+    """Numeric columns that may be codes of categories."""
     if not isinstance(categorical, str):
         return []
     few = few_numbers(table)
@@ -69,111 +73,116 @@ def _coded(table: Table, categorical: Categorical) -> list[str]:
     ]
 
 
-def _same_columns(table: Table) -> list[str]:
-    found: list[str] = []
-    seen: dict[tuple, str] = {}
+def _equal_columns(table: Table) -> list[str]:
+    """Columns that are equal to another column."""
+    sentences: list[str] = []
+    first: dict[tuple, str] = {}
     columns = [(table.schema.columns[j].name, table.X[:, i]) for i, j in enumerate(table.schema.continuous)]
     if table.codes is not None:
         columns += [(table.schema.columns[j].name, table.codes[:, i]) for i, j in enumerate(table.schema.categorical)]
     for name, values in columns:
         key = (values.dtype.str, values.tobytes())
-        if key in seen and not (values == values[0]).all():
-            found.append(f"columns {seen[key]!r} and {name!r} are the same in every row: drop one")
-        seen.setdefault(key, name)
-    return found
+        if key in first and not (values == values[0]).all():
+            sentences.append(f"columns {first[key]!r} and {name!r} are equal in every row; drop one of them")
+        first.setdefault(key, name)
+    return sentences
 
 
-def _copies(table: Table, codes: np.ndarray) -> list[str]:
-    """Rows that occur more than once: scores are optimistic where copies are on both sides of a fold."""
+def _duplicates(table: Table, codes: np.ndarray) -> list[str]:
+    """Duplicated rows, which make scores optimistic if copies are in training and test rows."""
     matrix = np.hstack(
         [np.nan_to_num(table.X, nan=np.inf), np.zeros((table.n_rows, 0)) if table.codes is None else table.codes]
     )
-    place = np.unique(matrix, axis=0, return_inverse=True)[1].ravel()
-    counts = np.bincount(place)
-    repeated = int((counts[place] > 1).sum())
-    if repeated < max(2.0, SEEN_TWICE * len(codes)):
+    group = np.unique(matrix, axis=0, return_inverse=True)[1].ravel()
+    counts = np.bincount(group)
+    n_repeated = int((counts[group] > 1).sum())
+    if n_repeated < max(2.0, DUPLICATED * len(codes)):
         return []
     labels = np.zeros((len(counts), codes.max() + 1), dtype=int)
-    np.add.at(labels, (place, codes), 1)
-    lost = int((counts - labels.max(axis=1)).sum())
-    text = f"{repeated} of {len(codes)} rows have the same values as another"
-    if lost:
-        text += f", {lost} of them with another label: every model errs on at least {100 * lost / len(codes):.2g} %"
-    return [text + "; if they are copies of one item, keep one: copies in training and test rows make scores too good"]
+    np.add.at(labels, (group, codes), 1)
+    n_errors = int((counts - labels.max(axis=1)).sum())
+    text = f"{n_repeated} of {len(codes)} rows have the same values as another row"
+    if n_errors:
+        least = f"{100 * n_errors / len(codes):.2g} %"
+        text += f", {n_errors} of them with another label, so the error of any model is at least {least}"
+    return [
+        f"{text}; if they are copies of one item, keep one: copies in training and test rows make scores optimistic"
+    ]
 
 
 def _leaks(table: Table, codes: np.ndarray, n_classes: int) -> list[str]:
-    """Columns that predict the class by themselves, with few values or by a few thresholds."""
-    found = []
+    """Columns that predict the class alone, by their categories or by a few thresholds."""
+    sentences = []
     base = np.bincount(codes).max() / len(codes)
-    for name, values, few in _values(table):
-        if few and values.max(initial=-1) + 1 <= len(codes) / 5:
-            right = _majority(values, codes, n_classes)
-        elif not few:
-            right = _by_cuts(values, codes, n_classes)
+    for name, values, categorical in _columns(table):
+        if categorical and values.max(initial=-1) + 1 <= len(codes) / 5:
+            accuracy = _majority_accuracy(values, codes, n_classes)
+        elif not categorical:
+            accuracy = _threshold_accuracy(values, codes, n_classes)
         else:
             continue
-        if right >= LEAKING and base < LEAKING:
-            found.append(
-                f"{LEAK}: column {name!r} alone predicts {100 * right:.1f} % of the classes; drop it unless it is "
+        if accuracy >= LEAKING and base < LEAKING:
+            sentences.append(
+                f"{LEAK}: column {name!r} alone predicts {100 * accuracy:.1f} % of the classes; drop it unless it is "
                 "known before the class"
             )
-    return found
+    return sentences
 
 
-def _values(table: Table) -> Any:
-    """Name, values (whole numbers from 0 where few), and whether they are few."""
+def _columns(table: Table) -> Any:
+    """Name and values of each column, and whether it is categorical (codes from 1, 0 where missing)."""
     for i, j in enumerate(table.schema.continuous):
         yield table.schema.columns[j].name, table.X[:, i], False
     for i, j in enumerate(table.schema.categorical):
         yield table.schema.columns[j].name, table.codes[:, i] + 1, True  # type: ignore[index]
 
 
-def _majority(values: np.ndarray, codes: np.ndarray, n_classes: int) -> float:
+def _majority_accuracy(values: np.ndarray, codes: np.ndarray, n_classes: int) -> float:
+    """Accuracy of predicting the most frequent class of each category."""
     counts = np.zeros((int(values.max()) + 1, n_classes))
     np.add.at(counts, (values, codes), 1)
     return float(counts.max(axis=1).sum() / len(codes))
 
 
-def _by_cuts(values: np.ndarray, codes: np.ndarray, n_classes: int) -> float:
-    """Share right when the values are cut into as many stretches as there are classes, one after the other."""
+def _threshold_accuracy(values: np.ndarray, codes: np.ndarray, n_classes: int) -> float:
+    """Accuracy of a decision tree on one column with as many leaves as there are classes."""
     from sklearn.tree import DecisionTreeClassifier
 
     column = values[:, None]
-    return float(
-        DecisionTreeClassifier(max_leaf_nodes=max(n_classes, 2), random_state=0).fit(column, codes).score(column, codes)
-    )
+    tree = DecisionTreeClassifier(max_leaf_nodes=max(n_classes, 2), random_state=0)
+    return float(tree.fit(column, codes).score(column, codes))
 
 
-def _informative_gaps(table: Table, codes: np.ndarray, n_classes: int) -> list[str]:
-    """Columns that are missing significantly more often in some classes: informative, or a leak."""
+def _informative_missing(table: Table, codes: np.ndarray, n_classes: int) -> list[str]:
+    """Columns that are missing significantly more often in some classes than in others."""
     from scipy.stats import chi2_contingency
 
-    found = []
-    columns = [(name, (values == 0) if few else np.isnan(values)) for name, values, few in _values(table)]
-    for name, gap in columns:
-        counts = np.array([np.bincount(codes[gap == side], minlength=n_classes) for side in (False, True)])
+    sentences = []
+    columns = [
+        (name, (values == 0) if categorical else np.isnan(values)) for name, values, categorical in _columns(table)
+    ]
+    for name, missing in columns:
+        counts = np.array([np.bincount(codes[missing == side], minlength=n_classes) for side in (False, True)])
         counts = counts[:, counts.sum(axis=0) > 0]
-        if not gap.any() or gap.all() or counts.shape[1] < 2:
+        if not missing.any() or missing.all() or counts.shape[1] < 2:
             continue
         if chi2_contingency(counts).pvalue * len(columns) < ASSOCIATED:
-            found.append(
-                f"column {name!r} is missing in some classes far more often than in others: find out why; "
-                "densities treat missing values as uninformative, so add a column that indicates whether it is missing"
+            sentences.append(
+                f"column {name!r} is missing far more often in some classes than in others; find out why. Densities "
+                "treat missing values as uninformative: add a column that indicates whether the value is missing"
             )
-    return found
+    return sentences
 
 
 def _class_sizes(codes: np.ndarray, names: list[str]) -> list[str]:
     counts = np.bincount(codes, minlength=len(names))
     rare = [f"{names[c]} ({counts[c]})" for c in np.flatnonzero(counts < FEW_ROWS)]
-    found = []
     if rare:
         few = "classes with" if len(rare) > 1 else "a class with"
-        found.append(f"{few} fewer than {FEW_ROWS} rows: {', '.join(rare)}; scores of so few rows are uncertain")
-    elif counts.max() > LOPSIDED * counts.min():
-        found.append(
-            f"class {names[counts.argmax()]} has {counts.max()} rows and {names[counts.argmin()]} {counts.min()}: look "
-            "at the balanced error and the log-loss, not at the error"
-        )
-    return found
+        return [f"{few} fewer than {FEW_ROWS} rows: {', '.join(rare)}; scores of so few rows are uncertain"]
+    if counts.max() > IMBALANCE * counts.min():
+        return [
+            f"class {names[counts.argmax()]} has {counts.max()} rows, class {names[counts.argmin()]} only "
+            f"{counts.min()}; use the balanced error or the log-loss rather than the error"
+        ]
+    return []

@@ -1,4 +1,4 @@
-"""Scores of the methods of a comparison: tests of pairs, and the score of the best corrected for selection."""
+"""Scores of the methods of a comparison: paired tests, and the score of the best method corrected for selection."""
 
 from __future__ import annotations
 
@@ -23,36 +23,37 @@ class Estimate:
     """The expected score of the recommended method, corrected for its selection as the best of many."""
 
     value: float
-    low: float  # 95 % interval
+    low: float  # ends of the 95 % interval
     high: float
-    plain: float  # the lowest mean over all rows of the first repeat, which is optimistic
+    plain: float  # the uncorrected, optimistic score: the lowest mean over all rows of the first repeat
 
 
 def paired_test(cv: CrossValidation, a: str, b: str, metric: str) -> TTest:
-    """The corrected t test on folds that both saw; its standard error is at least that of rows taken as independent.
+    """The corrected t test on common folds, with a standard error that is at least that of independent rows.
 
-    A few folds can agree by chance; one row in each of them would then be called a significant difference.
+    The differences of a few folds can agree by chance, so that one row in each would be a significant difference.
     """
     first, second = cv.values(a, metric), cv.values(b, metric)
     ratio = float(np.mean([r["n_test"] / r["n_train"] for r in cv.records if r["method"] == a]))
-    gap = without_rounding(first - second, first, second)
+    difference = without_rounding(first - second, first, second)
     scores = (float(first.mean()), float(second.mean()))
-    found = corrected_t_test(gap, ratio, names=(a, b), metric=metric, scores=scores)
-    least = _row_error(cv, a, b, metric)
-    return found if found.std_error >= least else _wider(found, least)
+    test = corrected_t_test(difference, ratio, names=(a, b), metric=metric, scores=scores)
+    least = _row_std_error(cv, a, b, metric)
+    return test if test.std_error >= least else _with_std_error(test, least)
 
 
-def _row_error(cv: CrossValidation, a: str, b: str, metric: str) -> float:
-    """Standard error of the mean difference over rows; 0 where a score is no mean over rows."""
+def _row_std_error(cv: CrossValidation, a: str, b: str, metric: str) -> float:
+    """Standard error of the mean difference over rows; 0 if the score is not a mean over rows."""
     if metric not in CHOSEN_BY:
         return 0.0
     (first, second), weight = row_losses(cv, [a, b], metric)
-    gap = first - second
+    difference = first - second
     share = weight / weight.sum()
-    return float(np.sqrt(share**2 @ (gap - share @ gap) ** 2))
+    return float(np.sqrt(share**2 @ (difference - share @ difference) ** 2))
 
 
-def _wider(test: TTest, std_error: float) -> TTest:
+def _with_std_error(test: TTest, std_error: float) -> TTest:
+    """The test with another standard error."""
     from scipy.special import stdtr, stdtrit
 
     half = float(stdtrit(test.dof, 0.5 + test.confidence / 2)) * std_error
@@ -61,7 +62,7 @@ def _wider(test: TTest, std_error: float) -> TTest:
 
 
 def row_losses(cv: CrossValidation, methods: list[str], metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """(m, n) loss of every scored row of the first repeat, and the rows' weights: their weighted mean is the metric."""
+    """(m, n) losses of the scored rows of the first repeat, and the weights whose weighted mean is the metric."""
     check_choice("metric", metric, CHOSEN_BY)
     rows = np.flatnonzero(np.isfinite(cv.proba[methods[0]]).all(axis=1))
     true = encode(cv.y[rows], cv.classes)
@@ -69,9 +70,9 @@ def row_losses(cv: CrossValidation, methods: list[str], metric: str) -> tuple[np
     if metric == "balanced_error":
         weight = weight / np.maximum(np.bincount(true, weight, len(cv.classes)), 1e-300)[true]
     proba = np.stack([cv.proba[m][rows] for m in methods])  # (m, n, C)
-    at = np.arange(len(rows))
+    index = np.arange(len(rows))
     if metric == "log_loss":
-        losses = -np.log(np.clip(proba[:, at, true], SMALLEST, 1.0))
+        losses = -np.log(np.clip(proba[:, index, true], SMALLEST, 1.0))
     elif metric == "brier":
         losses = ((proba - np.eye(len(cv.classes))[true]) ** 2).sum(axis=2)
     else:
@@ -80,29 +81,29 @@ def row_losses(cv: CrossValidation, methods: list[str], metric: str) -> tuple[np
 
 
 def chosen_estimate(cv: CrossValidation, methods: list[str], metric: str, seed: int = 0) -> Estimate:
-    """The score of the best of several methods, corrected for its selection (Tsamardinos et al. 2018).
+    """The score of the best of several methods, corrected for selection by a bootstrap (Tsamardinos et al. 2018).
 
-    Rows of the out-of-fold predictions are drawn with replacement; the method that is best on the rows drawn is scored
-    on those that were not. Mean and quantiles over the draws.
+    Rows of the out-of-fold predictions are drawn with replacement; the method that is best on the drawn rows is scored
+    on the others. The estimate is the mean over the draws, with quantiles as the interval.
     """
     losses, weight = row_losses(cv, methods, metric)
     plain = float((losses @ weight / weight.sum()).min())
-    rng, found = np.random.default_rng(seed), []
+    rng, scores = np.random.default_rng(seed), []
     n = len(weight)
     for _ in range(BOOTSTRAPS):
         counts = np.bincount(rng.integers(n, size=n), minlength=n)
         out = weight * (counts == 0)
         if out.sum() > 0:
             best = int(np.argmin(losses @ (weight * counts)))
-            found.append(float(losses[best] @ out / out.sum()))
-    if not found:
+            scores.append(float(losses[best] @ out / out.sum()))
+    if not scores:
         return Estimate(plain, np.nan, np.nan, plain)
-    low, high = np.quantile(found, (0.025, 0.975))
-    return Estimate(float(np.mean(found)), float(low), float(high), plain)
+    low, high = np.quantile(scores, (0.025, 0.975))
+    return Estimate(float(np.mean(scores)), float(low), float(high), plain)
 
 
 def frequencies_loss(cv: CrossValidation, metric: str) -> float:
-    """The score of predicting the class frequencies for every row, on the same rows: any method should be better."""
+    """The score of always predicting the class frequencies, on the same rows: a baseline for any method."""
     rows = np.flatnonzero(cv.folds[0] >= 0)
     true = encode(cv.y[rows], cv.classes)
     weight = np.ones(len(rows)) if cv.sample_weight is None else cv.sample_weight[rows]

@@ -1,4 +1,4 @@
-"""The table that fills while methods run."""
+"""The table of intermediate results that is shown while the methods run."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _latest(runner: Runner) -> str:
 
 
 def table_of(runner: Runner) -> Any:
-    """Folds done, error, log-loss and seconds of every method, as far as they are known."""
+    """Finished folds, error, log-loss and seconds of every method so far."""
     from rich.table import Table
 
     total = len(runner.splits)
@@ -83,9 +83,10 @@ def table_of(runner: Runner) -> Any:
     finite = [value for value in means.values() if np.isfinite(value)]
     for name in runner.methods:
         done = len(runner.outcomes[name])
-        loss = _shown(means[name], 3)
+        loss = _formatted(means[name], 3)
         style = "dim" if name in runner.dropped else "bold green" if finite and means[name] == min(finite) else None
-        error, seconds = _shown(100 * _mean(runner, name, "error"), 1), _shown(runner.seconds(name), 2) if done else ""
+        error = _formatted(100 * _mean(runner, name, "error"), 1)
+        seconds = _formatted(runner.seconds(name), 2) if done else ""
         table.add_row(
             name, "left out" if name in runner.dropped else f"{done} / {total}", error, loss, seconds, style=style
         )
@@ -97,5 +98,5 @@ def _mean(runner: Runner, name: str, metric: str) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
-def _shown(value: float, digits: int) -> str:
+def _formatted(value: float, digits: int) -> str:
     return f"{value:.{digits}f}" if np.isfinite(value) else ""

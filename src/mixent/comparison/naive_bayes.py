@@ -1,4 +1,4 @@
-"""scikit-learn's naive Bayes on both kinds of columns at once."""
+"""Naive Bayes of scikit-learn for tables with numeric and categorical columns."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from mixent.core.arrays import log_sum_exp
 
 
 class MixedNaiveBayes(ClassifierMixin, BaseEstimator):
-    """Gaussians for numbers, tables for categories, independent in each class.
+    """Naive Bayes with Gaussian numeric columns and categorical columns, independent within each class.
 
-    log p(c, x) = log p(c) + sum of scikit-learn's GaussianNB over numbers and of its CategoricalNB over codes. A gap is
-    one more code; among numbers it is put at the mean.
+    log p(c, x) = log p(c) + the sum of GaussianNB of scikit-learn over numeric columns and of CategoricalNB over
+    categorical columns. A missing category is one more category; a missing number is replaced by the mean.
 
     Parameters
     ----------
     categorical_features : (p,) bool, optional
-        Which columns hold codes 0, 1, ..., NaN where missing.
+        Columns that hold codes 0, 1, ..., NaN where missing.
     alpha : float
-        Pseudo-rows of each value of a category; times 1e-3, what is added to the variances of scaled columns.
+        Pseudo-count of each category; times 1e-3, it is added to the variances of the standardized numeric columns.
     """
 
     def __init__(self, categorical_features: Any = None, alpha: float = 1.0) -> None:
@@ -37,27 +37,27 @@ class MixedNaiveBayes(ClassifierMixin, BaseEstimator):
         weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         self.log_prior_ = np.log(np.bincount(labels, weight) / weight.sum())
         numbers, codes = X[:, ~self.coded_], X[:, self.coded_]
-        there = ~np.isnan(numbers)
-        mass = np.maximum(weight @ there, 1e-300)
-        self.mean_ = weight @ np.where(there, numbers, 0.0) / mass
-        spread = np.sqrt(weight @ np.where(there, numbers - self.mean_, 0.0) ** 2 / mass)
-        self.scale_ = np.where(spread > 0, spread, 1.0)
+        observed = ~np.isnan(numbers)
+        mass = np.maximum(weight @ observed, 1e-300)
+        self.mean_ = weight @ np.where(observed, numbers, 0.0) / mass
+        std = np.sqrt(weight @ np.where(observed, numbers - self.mean_, 0.0) ** 2 / mass)
+        self.scale_ = np.where(std > 0, std, 1.0)
         self.parts_ = []
         if numbers.shape[1]:
             self.parts_.append(GaussianNB(var_smoothing=1e-3 * self.alpha).fit(self._numbers(X), y, sample_weight))
         if codes.shape[1]:
-            self.sizes_ = np.nanmax(codes, axis=0, initial=0).astype(int) + 2  # and one for gaps
+            self.sizes_ = np.nanmax(codes, axis=0, initial=0).astype(int) + 2  # and one for missing values
             tables = CategoricalNB(alpha=self.alpha, min_categories=self.sizes_)
             self.parts_.append(tables.fit(self._codes(X), y, sample_weight))
         return self
 
     def _numbers(self, X: np.ndarray) -> np.ndarray:
-        """Of mean 0 and variance 1: what is added to the variances must suit all columns."""
+        """Standardized numeric columns, so that the smoothing of variances is comparable between columns."""
         numbers = X[:, ~self.coded_]
         return np.where(np.isnan(numbers), 0.0, (numbers - self.mean_) / self.scale_)
 
     def _codes(self, X: np.ndarray) -> np.ndarray:
-        """Gaps, and codes not seen in training, are 0."""
+        """Categorical columns; missing values and categories that did not occur in training are 0."""
         codes = X[:, self.coded_] + 1
         return np.where(np.isnan(codes) | (codes >= self.sizes_), 0, codes).astype(int)
 

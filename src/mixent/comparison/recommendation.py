@@ -1,4 +1,4 @@
-"""The recommendation of a comparison: which method, how certain that is, and what to check."""
+"""The recommendation of a comparison: the method, its expected score, significance, and points to check."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.scores import calibration_of
 from mixent.evaluate.text import WORDS, p_text, significance
 
-QUICK, WORTH = 5.0, 1.0  # times faster, and seconds saved, from which a quicker method is mentioned
-OFF = 0.05  # calibration error from which probabilities are not reliable
+QUICK, SAVED = 5.0, 1.0  # least speed-up and least seconds saved of a faster method that is mentioned
+MISCALIBRATED = 0.05  # calibration error from which probabilities are not reliable
 DRAWS = 200
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The recommended method: one sentence to remember, and the points behind it; `str()` has both."""
+    """The recommended method, a headline, and points that support it; `str()` has all of them."""
 
     method: str
     headline: str
     points: tuple[str, ...]
 
     def with_points(self, points: Sequence[str]) -> Recommendation:
-        """The same with more points."""
+        """A copy with additional points."""
         return replace(self, points=(*self.points, *points))
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class Recommendation:
 def recommend(
     cv: CrossValidation, candidates: Mapping[str, Candidate], metric: str, estimate: Estimate
 ) -> Recommendation:
-    """The method with the lowest mean of a metric, and what is known of the others."""
+    """Recommend the method with the lowest mean of a metric, and compare it with the others."""
     order = cv.ranking(metric)
     best, others = order[0], order[1:]
     adjusted = dict(zip(others, holm([paired_test(cv, name, best, metric).p_value for name in others])))
@@ -51,20 +51,21 @@ def recommend(
         *_best_of_others(cv, candidates, order, metric, adjusted),
         *_alternatives(cv, candidates, best, [name for name in others if adjusted[name] >= ALPHA], bool(others)),
         *_expected(estimate, len(order), metric),
-        *_doubts(cv, best, metric),
+        *_warnings(cv, best, metric),
     ]
     return Recommendation(best, _headline(cv, best), tuple(points))
 
 
 def _headline(cv: CrossValidation, best: str) -> str:
-    right = 100 * (1 - float(cv.values(best, "error").mean()))
+    accuracy = 100 * (1 - float(cv.values(best, "error").mean()))
     rows = np.flatnonzero(cv.folds[0] >= 0)
     weight = None if cv.sample_weight is None else cv.sample_weight[rows]
     shares = np.bincount(encode(cv.y[rows], cv.classes), weight, len(cv.classes))
-    usual = str(cv.classes[shares.argmax()])
+    majority = str(cv.classes[shares.argmax()])
     share = 100 * shares.max() / shares.sum()
     return (
-        f"Recommended: {best}. Right on {right:.0f} of 100 rows; always predicting {usual!r} is right on {share:.0f}."
+        f"Recommended: {best}. Right on {accuracy:.0f} of 100 rows; always predicting {majority!r} is right on "
+        f"{share:.0f}."
     )
 
 
@@ -85,7 +86,7 @@ def _best_of_others(
     metric: str,
     adjusted: Mapping[str, float],
 ) -> list[str]:
-    """The best method outside mixent, or of mixent, and whether the difference is significant."""
+    """The best method outside mixent (or of mixent), and whether the difference is significant."""
     best = order[0]
     ours = candidates[best].ours
     rival = next((m for m in order if candidates[m].ours != ours), None)
@@ -104,25 +105,25 @@ def _best_of_others(
 
 
 def _alternatives(
-    cv: CrossValidation, candidates: Mapping[str, Candidate], best: str, like: list[str], others: bool
+    cv: CrossValidation, candidates: Mapping[str, Candidate], best: str, similar: list[str], others: bool
 ) -> list[str]:
-    """Methods that do not differ significantly from the best; which of them is quicker or explains its decisions."""
-    if not like:
+    """Methods that do not differ significantly from the best; which of them is faster or explains its predictions."""
+    if not similar:
         return ["Significantly better than every other method."] * others
-    points = [f"No significant difference from: {', '.join(like)}."]
-    seconds = {name: float(cv.values(name, "fit_seconds").mean()) for name in (best, *like)}
-    quick = [n for n in like if QUICK * seconds[n] < seconds[best] and seconds[best] - seconds[n] > WORTH]
-    if quick:
-        fast = quick[0]  # the best of the quick ones
-        points.append(f"Quicker: {fast} fits in {seconds[fast]:.2g} s, {best} in {seconds[best]:.2g} s.")
-    explaining = [name for name in like if explains_columns(candidates[name].estimator)]
+    points = [f"No significant difference from: {', '.join(similar)}."]
+    seconds = {name: float(cv.values(name, "fit_seconds").mean()) for name in (best, *similar)}
+    faster = [n for n in similar if QUICK * seconds[n] < seconds[best] and seconds[best] - seconds[n] > SAVED]
+    if faster:
+        fast = faster[0]  # the best of the faster methods
+        points.append(f"Faster: {fast} fits in {seconds[fast]:.2g} s, {best} in {seconds[best]:.2g} s.")
+    explaining = [name for name in similar if explains_columns(candidates[name].estimator)]
     if explaining and not explains_columns(candidates[best].estimator):
-        points.append(f"{explaining[0]} explains every decision exactly, column by column.")
+        points.append(f"{explaining[0]} explains every prediction exactly, column by column.")
     return points
 
 
 def explains_columns(estimator: Any) -> bool:
-    """Whether `explain` gives the contribution of every column."""
+    """Whether `explain` returns the contribution of every column."""
     return is_able(estimator, "explanations") and "by column" in cells_of(estimator)["explanations"].note
 
 
@@ -135,26 +136,27 @@ def _expected(estimate: Estimate, n: int, metric: str) -> list[str]:
     return [f"Expected {word} on new rows: {value} ({interval})."]
 
 
-def _doubts(cv: CrossValidation, best: str, metric: str) -> list[str]:
+def _warnings(cv: CrossValidation, best: str, metric: str) -> list[str]:
+    """Points about methods that are not better than the class frequencies, and about miscalibration."""
     points, frequencies = [], frequencies_loss(cv, metric)
     if cv.values(best, metric).mean() >= frequencies:
         points.append(
             f"No method is better than predicting the class frequencies ({with_unit(frequencies, metric)}): these "
             "columns do not predict the class, or there are too few rows."
         )
-    off, usual = miscalibration(cv, best)
-    if off > max(OFF, usual):
-        points.append(f"Its probabilities are off by {100 * off:.0f} % on average; do not rely on them.")
+    error, quantile = miscalibration(cv, best)
+    if error > max(MISCALIBRATED, quantile):
+        points.append(f"Its probabilities are off by {100 * error:.0f} % on average; do not rely on them.")
     return points
 
 
 def miscalibration(cv: CrossValidation, method: str) -> tuple[float, float]:
-    """Calibration error of all out-of-fold rows, and what perfect probabilities exceed in one sample of forty."""
+    """Calibration error of the out-of-fold probabilities, and its 97.5 % quantile under perfect calibration."""
     rows = np.isfinite(cv.proba[method]).all(axis=1)
     proba, true = cv.proba[method][rows], encode(cv.y[rows], cv.classes)
     weight = np.ones(len(true)) if cv.sample_weight is None else cv.sample_weight[rows]
     rng = np.random.default_rng(0)
     sums = np.cumsum(proba, axis=1)[:, :-1]
     drawn = [(sums < rng.random((len(sums), 1))).sum(axis=1) for _ in range(DRAWS)]
-    usual = [calibration_of(labels, proba, weight) for labels in drawn]
-    return calibration_of(true, proba, weight), float(np.quantile(usual, 0.975))
+    errors = [calibration_of(labels, proba, weight) for labels in drawn]
+    return calibration_of(true, proba, weight), float(np.quantile(errors, 0.975))

@@ -21,24 +21,24 @@ from mixent.evaluate.scores import METRICS
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Short):
-    """Methods compared on one table; `str()` is a short table and the recommendation.
+    """Comparison of methods on one table; `str()` is a table of scores and the recommendation.
 
     Attributes
     ----------
     cv : CrossValidation
         Records of every method, repeat and fold, and out-of-fold probabilities. Its methods are those that finished
         all folds within the budget.
-    candidates : dict of name to Candidate
+    candidates : dict of name -> Candidate
         The methods that were tried.
-    skipped : dict of name to str
-        The methods that were left out, by the shape of the table or the budget, and the reasons.
+    skipped : dict of name -> str
+        The methods that were left out because of the shape of the table or the budget, with the reasons.
     shape : Shape
     problems : list of str
         Problems in the data; see `data_problems`.
     metric : str
         What the recommendation is based on.
     recommendation : Recommendation
-        The method with the lowest mean of `metric`, and how certain that is.
+        The method with the lowest mean of `metric`, and the evidence for it.
     estimate : Estimate
         Its score, corrected for selection.
     winner : estimator or None
@@ -90,16 +90,17 @@ class Comparison(Short):
         return pd.DataFrame(self.summary()).set_index("method")
 
     def best(self, *, ours: bool, metric: str | None = None) -> str | None:
-        """The best of mixent's families, or of all others; None where none worked."""
+        """The best method of mixent, or the best of all others; None if there is none."""
         return next((m for m in self.ranking(metric) if self.candidates[m].ours == ours), None)
 
     def test(self, a: str, b: str, metric: str | None = None) -> TTest:
-        """Corrected t test of two methods on the common folds; `str()` is a sentence."""
+        """Corrected t test of two methods on the common folds; `str()` states the result."""
         metric = metric or self.metric
         for name in (a, b):
             if name not in self.ranking(metric):
                 raise ValueError(
-                    f"{name!r} has no score in every fold; there are {', '.join(map(repr, self.ranking(metric)))}"
+                    f"{name!r} does not have a score in every fold; choose one of "
+                    f"{', '.join(map(repr, self.ranking(metric)))}"
                 )
         return paired_test(self.cv, a, b, metric)
 
@@ -107,8 +108,8 @@ class Comparison(Short):
         """Every method against the best: method, mean difference, low, high, p_value, adjusted (Holm), significant."""
         metric = metric or self.metric
         best, *others = self.ranking(metric)
-        found = [self.test(name, best, metric) for name in others]
-        adjusted = holm([t.p_value for t in found])
+        tests = [self.test(name, best, metric) for name in others]
+        adjusted = holm([test.p_value for test in tests])
         return [
             {
                 "method": name,
@@ -119,17 +120,17 @@ class Comparison(Short):
                 "adjusted": float(p),
                 "significant": bool(p < ALPHA),
             }
-            for name, t, p in zip(others, found, adjusted)
+            for name, t, p in zip(others, tests, adjusted)
         ]
 
     def groups(self, metric: str | None = None) -> list[list[str]]:
-        """Maximal runs of methods, in order of their mean, without a significantly different pair (Holm, all pairs)."""
+        """Maximal groups of methods, in order of their means, without significantly different pairs (Holm)."""
         order = self.ranking(metric)
         adjusted = adjusted_p_values(order, lambda a, b: self.test(a, b, metric).p_value)
         return [[order[i] for i in run] for run in homogeneous_groups(adjusted, ALPHA)]
 
     def report(self, path: Any, *, title: str | None = None, commands: str = "") -> Path:
-        """Write all of it as one HTML file and return its path."""
+        """Write the comparison as one HTML file and return its path."""
         from importlib import import_module  # the layer above
 
         write = import_module("mixent.report").comparison_report
@@ -137,7 +138,6 @@ class Comparison(Short):
 
     def __str__(self) -> str:
         ours = [name for name, candidate in self.candidates.items() if candidate.ours and name in self.cv.methods]
-        left = [f"Left out: {name}: {why}." for name, why in self.skipped.items()]
-        return "\n".join(
-            [str(self.cv), "", f"Of mixent: {', '.join(ours) or 'none'}.", *left, "", str(self.recommendation)]
-        )
+        skipped = [f"Left out: {name}: {reason}." for name, reason in self.skipped.items()]
+        methods = f"Methods of mixent: {', '.join(ours) or 'none'}."
+        return "\n".join([str(self.cv), "", methods, *skipped, "", str(self.recommendation)])

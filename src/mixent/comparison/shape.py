@@ -1,4 +1,4 @@
-"""Reading a table for a comparison."""
+"""The table of a comparison and its shape."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from mixent.data import Categorical, Labels, Table, read_features
 
 
 def read_table(X: Any, categorical: Categorical) -> Table:
-    """The table as every method of the library reads it."""
+    """The table with typed columns."""
     return read_features(SimpleNamespace(), X, reset=True, categorical=categorical)
 
 
 def shape_of(table: Table, labels: Labels, *, weighted: bool = False) -> Shape:
-    """Sizes of a table, which decide which methods are tried.
+    """The shape of a table, on which the choice of methods depends.
 
     Parameters
     ----------
     table : Table
     labels : Labels
-        One label per row, or none.
+        One label per row, or none for unlabelled rows.
     weighted : bool
-        Whether rows have weights.
+        Whether the rows have weights.
     """
     assert labels.codes is not None
     counts = np.bincount(labels.codes[labels.known], minlength=len(labels.classes))

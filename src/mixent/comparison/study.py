@@ -1,4 +1,4 @@
-"""`mixent.compare`: the right methods on one table, in one call."""
+"""`mixent.compare`: compare many methods on one table."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def compare(
     progress: Any = False,
     refit: bool = True,
 ) -> Comparison:
-    """Try the methods that suit a table and recommend one, with the certainty of that recommendation.
+    """Compare the methods that suit a table by nested cross-validation, and recommend one.
 
-    Nested cross-validation: every method chooses its own settings inside each training part, so every score is on rows
-    that neither the fit nor the choice of settings has seen; all methods use the same folds. The method with the lowest
-    mean of `metric` is recommended; its score is corrected for this selection by a bootstrap over the out-of-fold
+    Every method chooses its hyperparameters within each training fold, so every score is computed on rows that were
+    used neither for fitting nor for choosing hyperparameters; all methods use the same folds. The method with the
+    lowest mean of `metric` is recommended. Its score is corrected for selection by a bootstrap over the out-of-fold
     predictions.
 
     Parameters
@@ -58,33 +58,36 @@ def compare(
     X : array or DataFrame (n, d)
         Categories and missing values need no preparation.
     y : (n,) labels
-        Rows without a label (None, NaN, "") are always in training and never scored; methods that cannot use them do
-        without.
-    methods : "auto", list of names, or dict of name to classifier or None
-        "auto": mixent's families and two classical methods that suit the table (see `candidates`). A list takes some
-        of them by name. A dict brings your own; None takes the method of that name.
-    baselines : bool
-        Whether scikit-learn's logistic regression, gradient boosting, random forest, RBF SVM, naive Bayes and k
-        nearest neighbors run beside them.
-    folds, repeats : int
-        Of the outer cross-validation.
-    metric : {"log_loss", "error", "balanced_error", "brier"}
-        What the recommendation is based on.
+        Unlabelled rows (None, NaN, "") are always used for training and never scored; methods that cannot use them
+        leave them out.
+    methods : "auto", list of names, or dict of name -> classifier or None, default="auto"
+        "auto": all methods of mixent that suit the table (see `candidates`). A list selects some of them by name. A
+        dict adds your own classifiers; None selects the method of that name.
+    baselines : bool, default=True
+        Whether to add logistic regression, gradient boosting, random forest, RBF SVM, naive Bayes and k nearest
+        neighbors of scikit-learn.
+    folds : int, default=5
+        Number of folds of the outer cross-validation.
+    repeats : int, default=1
+        Number of repetitions of the outer cross-validation with other folds.
+    metric : {"log_loss", "error", "balanced_error", "brier"}, default="log_loss"
+        The score on which the recommendation is based.
     budget : float, optional
-        Seconds. Methods that would not finish in time are left out, the longest first, and listed with the reason. A
-        fit that has begun is not interrupted, so the first round of folds is always completed.
+        Time in seconds. Methods that would not finish in time are left out, the slowest first, and listed with the
+        reason. A fit that has started is not interrupted, so the first fold of every method is always completed.
     n_jobs : int, optional
-        Processes; None takes all cores. The result does not depend on it, but for seconds.
-    random_state : int
-        Of the folds and of every method.
-    sample_weight : (n,) weights for fitting and scoring, optional
-    categorical : "auto" or list
-        Columns to treat as categories whatever their type.
+        Number of processes; None uses all cores. The scores do not depend on it.
+    random_state : int, default=0
+        Seed of the folds and of every method.
+    sample_weight : (n,) array, optional
+        Weights for fitting and scoring.
+    categorical : "auto" or list, default="auto"
+        Columns to treat as categories, whatever their type.
     journal : path, optional
-        A file in which finished folds are kept: the same call with the same file resumes a run that was stopped.
-    progress : bool or callable(done, total, text)
-        True shows a table that fills.
-    refit : bool
+        A file that stores finished folds; the same call with the same file resumes an interrupted run.
+    progress : bool or callable(done, total, text), default=False
+        True shows a table of intermediate results.
+    refit : bool, default=True
         Whether to fit the recommended method to all rows (`winner`).
 
     Returns
@@ -96,10 +99,10 @@ def compare(
     >>> from sklearn.datasets import load_iris
     >>> from mixent import compare
     >>> X, y = load_iris(return_X_y=True)
-    >>> found = compare(X, y, methods=["maximum entropy", "linear MED"], baselines=False, folds=2, n_jobs=1)
-    >>> found.recommended in found.ranking()
+    >>> comparison = compare(X, y, methods=["maximum entropy", "linear MED"], baselines=False, folds=2, n_jobs=1)
+    >>> comparison.recommended in comparison.ranking()
     True
-    >>> found.winner.predict_proba(X[:1]).shape
+    >>> comparison.winner.predict_proba(X[:1]).shape
     (1, 3)
     """
     check_choice("metric", metric, CHOSEN_BY)
@@ -112,16 +115,16 @@ def compare(
     _check_classes(samples)
     shape = shape_of(table, samples.labels, weighted=samples.weight is not None)
     tried, skipped = _tried(methods, shape, categorical, random_state, baselines)
-    places = assign_folds(samples.labels, folds=folds, repeats=repeats, random_state=random_state)
-    mark = fingerprint(samples, places)
+    fold_of = assign_folds(samples.labels, folds=folds, repeats=repeats, random_state=random_state)
+    mark = fingerprint(samples, fold_of)
     with watching(progress) as watch:
-        kept = Journal.open(journal, "compare", mark)
-        runner = _runner(tried, samples, places, journal=kept, n_jobs=workers, budget=budget, watch=watch)
-        cv = gathered(runner, samples, places, random_state)
+        finished = Journal.open(journal, "compare", mark)
+        runner = _runner(tried, samples, fold_of, journal=finished, n_jobs=workers, budget=budget, watch=watch)
+        cv = gathered(runner, samples, fold_of, random_state)
     _check_some_finished(cv, runner, metric)
     problems = table_problems(table, samples.labels, categorical)
     options = {"folds": folds, "repeats": repeats, "random_state": random_state, "metric": metric, "budget": budget}
-    options |= {"methods": _written(methods), "baselines": baselines, "categorical": categorical}
+    options |= {"methods": _recorded(methods), "baselines": baselines, "categorical": categorical}
     return Comparison(
         cv=cv,
         candidates=tried,
@@ -137,7 +140,7 @@ def compare(
 
 
 def _runner(candidates: Mapping[str, Candidate], samples: Samples, folds: np.ndarray, **options: Any) -> Runner:
-    """Runs the folds of all methods; a method that fails in a fold is given up, since it cannot be ranked."""
+    """A runner of the folds of all methods; a method that fails in a fold is stopped, since it cannot be ranked."""
     methods = {name: Method(c.estimator, settings_of(c.estimator), c.cost) for name, c in candidates.items()}
     return Runner(methods, Quiet(partial(score_fold, samples)), splits_of(folds), give_up=True, **options)
 
@@ -150,18 +153,18 @@ def _conclusion(
     late: list[str],
     leaking: list[str],
 ) -> dict[str, Any]:
-    """The recommendation with its estimate, and the recommended method fitted to the samples, where these are given."""
+    """The recommendation with its estimate, and the recommended method fitted to the samples, if they are given."""
     estimate = chosen_estimate(cv, cv.ranking(metric), metric)
-    advice = recommend(cv, tried, metric, estimate)
-    winner, trouble = (None, "") if samples is None else _refitted(tried[advice.method].estimator, samples)
-    recommendation = advice.with_points(_caveats(late, trouble, leaking))
+    recommendation = recommend(cv, tried, metric, estimate)
+    winner, failure = (None, "") if samples is None else _refitted(tried[recommendation.method].estimator, samples)
+    recommendation = recommendation.with_points(_caveats(late, failure, leaking))
     return {"recommendation": recommendation, "estimate": estimate, "winner": winner}
 
 
 def _check_some_finished(cv: CrossValidation, runner: Runner, metric: str) -> None:
     if not cv.ranking(metric):
         reasons = "; ".join(f"{name}: {message}" for name, message in (cv.failures | runner.dropped).items())
-        raise RuntimeError(f"no method worked in every fold. {reasons}")
+        raise RuntimeError(f"every method failed in some fold. {reasons}")
 
 
 def _check_classes(samples: Samples) -> None:
@@ -169,36 +172,37 @@ def _check_classes(samples: Samples) -> None:
     codes = samples.codes if samples.weight is None else samples.codes[samples.weight > 0]
     n_classes = len(np.unique(codes[codes >= 0]))
     if n_classes < 2:
-        raise ValueError(f"a comparison needs at least 2 classes; y has {n_classes} of weight > 0")
+        raise ValueError(f"a comparison needs at least 2 classes with rows of weight > 0; got {n_classes}")
 
 
-def _caveats(late: list[str], trouble: str, leaking: list[str]) -> list[str]:
-    """Methods that were stopped, a refit that failed, columns that may hold the answer."""
+def _caveats(late: list[str], failure: str, leaking: list[str]) -> list[str]:
+    """Points about methods without enough time, a failed refit, and columns that may leak the class."""
     stopped = [f"Left out for lack of time: {', '.join(late)}."] if late else []
-    return [*stopped, *([trouble] if trouble else []), *(f"Check first: {leak}." for leak in leaking)]
+    return [*stopped, *([failure] if failure else []), *(f"Check first: {leak}." for leak in leaking)]
 
 
 def _tried(
     methods: Any, shape: Shape, categorical: Any, seed: int, baselines: bool
 ) -> tuple[dict[str, Candidate], dict[str, str]]:
     if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
-        raise ValueError(f"random_state must be a whole number, for the methods must all get the same; got {seed!r}")
+        raise ValueError(f"random_state must be a whole number, which all methods use as their seed; got {seed!r}")
     names = None if isinstance(methods, str) and methods == "auto" else methods
     if names is not None and not isinstance(methods, list | tuple | Mapping):
-        raise ValueError(f"methods must be 'auto', a list of names, or a dict of name to classifier; got {methods!r}")
+        raise ValueError(f"methods must be 'auto', a list of names, or a dict, name -> classifier; got {methods!r}")
     given = {n: e for n, e in methods.items() if e is not None} if isinstance(methods, Mapping) else {}
     if isinstance(methods, Mapping):
         names = [name for name in methods if name not in given]
     for name, estimator in given.items():
         check_classifier(f"methods[{name!r}]", estimator)
-    made, skipped = candidates(shape, categorical=categorical, random_state=int(seed), names=names, baselines=baselines)
-    clash = [name for name in given if name in made]
+    options = {"categorical": categorical, "random_state": int(seed), "names": names, "baselines": baselines}
+    known, skipped = candidates(shape, **options)
+    clash = [name for name in given if name in known]
     if clash:
-        raise ValueError(f"{clash[0]!r} is the name of a baseline; give your method another")
+        raise ValueError(f"{clash[0]!r} is the name of a baseline; give your method another name")
     own = {name: Candidate(name, e, _kind(e), "as given") for name, e in given.items()}
-    if not (own | made):
-        raise ValueError("there is no method to try; name some, or set baselines=True")
-    return own | made, skipped
+    if not (own | known):
+        raise ValueError("methods is empty; give at least one method, or set baselines=True")
+    return own | known, skipped
 
 
 def _kind(estimator: Any) -> str:
@@ -206,16 +210,16 @@ def _kind(estimator: Any) -> str:
 
 
 def _refitted(estimator: Any, samples: Samples) -> tuple[Any, str]:
-    """The method on all rows; where that fails, the comparison should not be lost."""
+    """The method fitted to all rows, or the reason why the fit failed: the comparison must not be lost."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of the folds are in the records
+        warnings.simplefilter("ignore")  # the warnings of the folds are in the records
         try:
             return fit_rows(estimator, samples, np.arange(samples.n_rows))[0], ""
         except Exception as error:
             return None, f"It could not be fitted to all rows: {type(error).__name__}: {error}"
 
 
-def _written(methods: Any) -> str | list[str]:
+def _recorded(methods: Any) -> str | list[str]:
     if isinstance(methods, Mapping):
         return "own"
     return methods if isinstance(methods, str) else list(methods)

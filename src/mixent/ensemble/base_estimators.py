@@ -1,4 +1,4 @@
-"""The base estimators of an ensemble: how they take weights, their outputs, how one is trained."""
+"""Base classifiers of a boosting ensemble: checks, and training with weights or by resampling."""
 
 from __future__ import annotations
 
@@ -12,46 +12,47 @@ from mixent.base.delegation import features_for, weight_argument
 from mixent.core.arrays import Array
 from mixent.data import take_rows
 
-DRAWS = 10  # of the rows of one stage
-HALF = 0.5 - 1e-9  # an error of one half, but for rounding
-TINY = 1e-300  # least weight of a row: with none at all in a class many bases fail
+DRAWS = 10  # most draws of the rows of one stage
+HALF = 0.5 - 1e-9  # an error of one half, up to rounding
+TINY = 1e-300  # least weight of a row: many classifiers fail if all weights of a class are zero
 
 
 def default_base() -> Any:
-    """Gaussian naive Bayes that takes categories, missing values and weights, and that can be saved."""
+    """A Gaussian naive Bayes classifier that supports categories, missing values and weights, and can be saved."""
     from mixent.mixtures.classifier import MixtureClassifier
 
     return MixtureClassifier(1, "VVI")
 
 
 def read_base(estimator: Any) -> Any:
-    """The user's base, or the default; refused if it is no classifier."""
+    """The given base classifier, or the default; an error if it is not a classifier."""
     if estimator is None:
         return default_base()
     if isinstance(estimator, type):
-        raise TypeError(f"estimator must be a classifier; got the class {estimator.__name__}: call it to make one")
+        raise TypeError(f"estimator must be an instance of a classifier; got the class {estimator.__name__}")
     if not hasattr(estimator, "fit") or not hasattr(estimator, "predict") or is_regressor(estimator):
-        raise TypeError(f"estimator must be a classifier, with fit and predict; got {type(estimator).__name__}")
+        raise TypeError(f"estimator must be a classifier with fit and predict; got {type(estimator).__name__}")
     return estimator
 
 
 @dataclass(frozen=True)
 class Trainer:
-    """Trains copies of one base on the same rows with changing weights.
+    """Trains copies of a base classifier on the same rows with changing weights.
 
     Parameters
     ----------
     base : classifier, not fitted
-    X : table of n rows, as the base takes it
+    X : table of n rows, in the form that the base classifier expects
     total : float
-        What the weights a base gets add up to: the weight of the training rows, since a base with a prior or a penalty
-        counts them against it. At even weights a stage is the base trained by itself.
+        Sum of the weights passed to the base classifier: the total weight of the training rows, because a prior or
+        penalty is relative to it. With equal weights, a stage equals the base classifier trained alone.
     argument : str or None
-        Name under which the base takes weights; None: n rows are drawn with replacement, weights as probabilities.
+        Name of the `fit` argument for weights; None: n rows are drawn with replacement, with the weights as
+        probabilities.
     seeds : list of int
-        One for each stage, the same whatever the classes: for the draw of rows, and for what is random in the base.
+        Seed of each stage, for the draw of rows and for the base classifier; the same for all classes.
     random_names : tuple of str
-        Parameters of the base that get the seed.
+        Parameters of the base classifier that receive the seed.
     """
 
     base: Any
@@ -63,16 +64,16 @@ class Trainer:
 
     @classmethod
     def of(cls, base: Any, X: Any, total: float, n_stages: int, resample: Any, random_state: Any) -> Trainer:
-        """Read `resample` ("auto", True or False) and draw the seeds."""
+        """Check `resample` ("auto", True or False) and draw the seeds."""
         argument = _resampling(resample, base)
         names = tuple(n for n in base.get_params() if n == "random_state" or n.endswith("__random_state"))
         seeds = _seeds(random_state, n_stages)
         return cls(base, features_for(base, X), total, argument, seeds, () if random_state is None else names)
 
     def stage(self, number: int, y: np.ndarray, weight: Array) -> tuple[Any, np.ndarray]:
-        """A stage trained on labels y with weights that sum to one, and (n,) bool the rows it gets wrong.
+        """A stage trained on labels y with weights that sum to one, and (n,) bool: the rows it misclassifies.
 
-        Where rows are drawn, that one errs on half of the weight or more may be due to the draw: then another is tried.
+        With resampling, an error of one half or more can be due to the draw; rows are then drawn again.
         """
         draws = 1 if self.argument is not None else DRAWS
         for draw in range(draws):
@@ -83,7 +84,7 @@ class Trainer:
         return stage, wrong
 
     def bootstrap(self, number: int, codes: np.ndarray, weight: Array) -> Array:
-        """Weights of rows drawn with replacement, which sum to one; every row keeps a trace."""
+        """Weights of a bootstrap sample of the rows, which sum to one; every row keeps a tiny weight."""
         rng = np.random.default_rng((self.seeds[min(number, len(self.seeds) - 1)], 1))
         counts = np.bincount(drawn_rows(rng, codes, weight), minlength=len(weight)).astype(float)
         return np.maximum(counts / counts.sum(), TINY)
@@ -99,13 +100,13 @@ class Trainer:
 
 
 def _resampling(resample: Any, base: Any) -> str | None:
-    """The argument that takes weights, or None where rows are to be drawn instead."""
+    """Name of the `fit` argument for weights, or None for resampling."""
     if isinstance(resample, (bool, np.bool_)):
         argument = weight_argument(base)
         if not resample and argument is None:
             raise ValueError(
-                f"resample=False needs a base whose fit takes sample_weight, and {type(base).__name__} takes none; "
-                "set resample='auto', or choose another base"
+                f"resample=False requires a base classifier with sample_weight, which {type(base).__name__} does not "
+                "support; set resample='auto', or choose another base classifier"
             )
         return None if resample else argument
     if isinstance(resample, str) and resample == "auto":
@@ -120,13 +121,14 @@ def _seeds(random_state: Any, n_stages: int) -> list[int]:
 
 
 def drawn_rows(rng: np.random.Generator, y: np.ndarray, weight: Array) -> np.ndarray:
-    """n rows drawn with replacement, the weights as probabilities; at least one of a second class.
+    """n rows drawn with replacement, with the weights as probabilities, from at least two classes.
 
-    Few bases can be trained on one class alone: a draw of a single class has its first row replaced by one of the rest.
+    Few classifiers can be trained on a single class: if all drawn rows have the same class, the first is replaced by a
+    row of another class.
     """
     sums = np.cumsum(weight)
     rows = np.searchsorted(sums, rng.random(len(weight)) * sums[-1], side="right")
-    rows = np.minimum(rows, len(weight) - 1)  # rounding of the last sum
+    rows = np.minimum(rows, len(weight) - 1)  # the last sum is subject to rounding
     others = np.flatnonzero(y != y[rows[0]])
     if not (y[rows] != y[rows[0]]).any():
         rows[0] = rng.choice(others, p=weight[others] / weight[others].sum())

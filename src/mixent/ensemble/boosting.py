@@ -1,4 +1,4 @@
-"""The base of boosted classifiers: reading rows, initial weights, staged predictions, the shift of priors."""
+"""Base class of boosted classifiers: initial weights, training of stages, staged predictions, shift of priors."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from mixent.core.arrays import Array
 from mixent.data import Labels, Table, categorical_of, read_features, read_labels, read_weights
 from mixent.ensemble.base_estimators import HALF, Trainer, read_base
 
-FAINT = 1e-6  # weight of a vote that is no better than chance: it decides, and contributes nothing
-NO_ERROR = "stage {} makes no error: no weight is left to move"
-NO_BETTER = "stage {} errs on {:.3g} of the weight, at least half: it is left out"
-ALONE = "the first stage errs on at least half of the weight: it is used alone"
+FAINT = 1e-6  # weight of a vote that is no better than chance: it determines the label, with no confidence
+NO_ERROR = "stage {} has no training errors"
+NO_BETTER = "stage {} has a weighted error of {:.3g}, at least one half, and was discarded"
+ALONE = "the first stage has a weighted error of at least one half and is used alone"
 
 
 @dataclass(frozen=True)
@@ -40,34 +40,34 @@ class Rows:
 
     @property
     def least_error(self) -> float:
-        """Half a row's share of the weight: what stands for an error of 0."""
+        """The error that replaces an error of 0: half the average weight of a row."""
         return 0.5 / max(self.total, float(len(self.codes)))
 
     @property
     def shares(self) -> Array:
-        """(C,) weight of each class."""
+        """(C,) weighted frequency of each class."""
         return np.bincount(self.codes, self.weight, len(self.classes)).astype(float)
 
 
 def read_rows(X: Table, labels: Labels, weight: Array | None) -> Rows:
-    """Leave out rows without a label and rows of weight 0."""
+    """The labelled rows of positive weight."""
     if labels.codes is None:
         raise ValueError(
-            "y holds probabilities of labels, and boosting counts errors; give one label per row, "
-            "such as the most probable, with its probability as sample_weight"
+            "boosting requires labels, but y holds label probabilities; give one label per row, for example the most "
+            "probable, with its probability as sample_weight"
         )
     keep = labels.codes >= 0 if weight is None else (labels.codes >= 0) & (weight > 0)
-    found, codes = np.unique(labels.codes[keep], return_inverse=True)
-    if len(found) < 2:
+    present, codes = np.unique(labels.codes[keep], return_inverse=True)
+    if len(present) < 2:
         raise ValueError(
-            f"a classifier needs at least 2 classes; {len(found)} have a row of sample_weight > 0; "
-            "give rows of another class some weight"
+            f"a classifier needs rows of at least 2 classes with sample_weight > 0; got {len(present)}; "
+            "give rows of another class a positive weight"
         )
     if not keep.all():
         X = X.take(np.flatnonzero(keep))
     counts = np.ones(len(codes)) if weight is None else weight[keep]
     total = float(counts.sum())
-    return Rows(X, codes, counts / total, total, labels.classes[found])
+    return Rows(X, codes, counts / total, total, labels.classes[present])
 
 
 def log_odds(error: float) -> float:
@@ -82,56 +82,56 @@ def run_stages(
     n_stages: int,
     least: float,
     show: Any,
-    take: Callable[..., Array],
-    fresh: Callable[[int], Array] | None = None,
+    add: Callable[..., Array],
+    restart: Callable[[int], Array] | None = None,
 ) -> str | None:
-    """Train stage after stage; why that ended early, or None.
+    """Train the stages one after the other; return why boosting stopped early, or None.
 
     Parameters
     ----------
     trainer : Trainer
     y : (n,) labels
     weight : (n,) array
-        Of the first stage; sums to one.
+        Weights of the first stage, which sum to one.
     n_stages : int
     least : float
-        The error that counts as none.
+        Errors below this count as zero.
     show : callable(number, text) or None
-    take : callable(stage, wrong, error, weight)
-        Keeps a stage that gets the rows `wrong` (n,) wrong, with a share `error` of the weight, and returns the weights
-        of the next.
-    fresh : callable(number), optional
-        Weights with which the stage of this number begins anew, where boosting would end.
+    add : callable(stage, wrong, error, weight)
+        Adds a stage that misclassifies the rows `wrong` (n,), with weighted error `error`, and returns the weights of
+        the next stage.
+    restart : callable(number), optional
+        Returns the weights of this stage where boosting would stop.
     """
     for number in range(n_stages):
         stage, wrong = trainer.stage(number, y, weight)
-        if weight[wrong].sum() >= HALF and number > 0 and fresh is not None:
-            weight = fresh(number)
+        if weight[wrong].sum() >= HALF and number > 0 and restart is not None:
+            weight = restart(number)
             stage, wrong = trainer.stage(number, y, weight)
         error = float(weight[wrong].sum())
         if show is not None:
             show(number, f"stage {number + 1}, weighted error {error:.3g}")
         if error >= HALF and number > 0:
             return NO_BETTER.format(number + 1, error)
-        weight = take(stage, wrong, error, weight)
+        weight = add(stage, wrong, error, weight)
         if error >= HALF:
             return ALONE
         if error < least:
-            if fresh is None:
+            if restart is None:
                 return NO_ERROR.format(number + 1)
-            weight = fresh(number + 1)
+            weight = restart(number + 1)
     return None
 
 
 class BaseBoosting(ProbabilisticClassifier, ABC):
-    """A subclass trains its stages (`_boost`) and adds them up (`_staged_joint`)."""
+    """Base of boosted classifiers; a subclass trains the stages (`_boost`) and sums their votes (`_staged_joint`)."""
 
     estimator: Any
     n_estimators: int
     resample: Any
     random_state: Any
     progress: Any
-    prior_shift_: Array  # (C,) what adjust_priors adds to log p(class, x)
+    prior_shift_: Array  # (C,) added to log p(class, x) by adjust_priors
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the stages, one after the other.
@@ -139,13 +139,12 @@ class BaseBoosting(ProbabilisticClassifier, ABC):
         Parameters
         ----------
         X : table of n rows
-            Array or DataFrame, handed to the bases as it is; it may have categories and missing values if the base
-            takes them.
+            Array or DataFrame, passed to the base classifiers; it may have categories and missing values if they are
+            supported by the base classifier.
         y : (n,) labels
-            Rows without a label (None, NaN or "") are left out.
+            Unlabelled rows (None, NaN or "") are left out.
         sample_weight : (n,) array, optional
-            Where the weights of boosting start. Unless rows are resampled, a weight of 2 is equivalent to repeating the
-            row.
+            Initial weights. Without resampling, a weight of 2 is equivalent to repeating the row.
 
         Returns
         -------
@@ -163,41 +162,41 @@ class BaseBoosting(ProbabilisticClassifier, ABC):
         self.prior_shift_ = np.zeros(len(rows.classes))
         if (first := max(self._first_errors())) >= HALF:
             warnings.warn(
-                f"the first {type(base).__name__} errs on {first:.3g} of the training weight, and boosting asks for "
-                f"less than half: it is used alone; take a stronger base{self._instead()}",
+                f"the first {type(base).__name__} has a weighted training error of {first:.3g}, but boosting requires "
+                f"less than one half; it is used alone; choose a stronger base classifier{self._alternative()}",
                 stacklevel=2,
             )
         return self
 
     def _check(self) -> None:
-        """Refuse bad options of the subclass."""
+        """Check the parameters of the subclass."""
 
     @abstractmethod
     def _boost(self, rows: Rows, trainer: Trainer, n_stages: int, show: Any) -> None:
-        """Train the stages and keep them."""
+        """Train and store the stages."""
 
     @abstractmethod
     def _first_errors(self) -> list[float]:
-        """Weighted error of the first stage, of each boosting."""
+        """Weighted error of the first stage of each ensemble."""
 
-    def _instead(self) -> str:
-        """What else a user may do where the first stage errs too often."""
+    def _alternative(self) -> str:
+        """Another classifier to recommend if the first stage is too weak."""
         return ""
 
     @abstractmethod
     def stage_proba(self, X: Any) -> Array:
-        """The output of every stage, (M, n, C)."""
+        """Predictions of every stage, (M, n, C)."""
 
     @abstractmethod
     def _staged_joint(self, X: Table) -> Iterator[Array]:
-        """Log p(class, x) up to a constant of the row, (n, C), after every stage; before any shift of priors.
+        """log p(class, x) up to a constant of the row, (n, C), after every stage, without any shift of priors.
 
-        The array may be written to again for the next stage.
+        The next stage may overwrite the array.
         """
 
     @abstractmethod
     def _joint(self, X: Table) -> Array:
-        """The last of `_staged_joint`."""
+        """The last value of `_staged_joint`."""
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
@@ -207,7 +206,7 @@ class BaseBoosting(ProbabilisticClassifier, ABC):
         return self._joint(self._read(X)) + self.prior_shift_
 
     def decision_function(self, X: Any) -> Array:
-        """What decides.
+        """The decision function.
 
         Parameters
         ----------
@@ -215,14 +214,15 @@ class BaseBoosting(ProbabilisticClassifier, ABC):
 
         Returns
         -------
-        (n,) array, half the log odds of the second class, where there are two; else (n, C), the largest of a row wins.
+        (n,) array with half the log-odds of the second class if there are two; otherwise (n, C), of which the largest
+        value in a row determines the class.
         """
         check_is_fitted(self)
         joint = self._log_joint(X)
         return (joint[:, 1] - joint[:, 0]) / 2 if joint.shape[1] == 2 else joint
 
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
-        """Probabilities of the classes after every stage.
+        """Class probabilities after every stage.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class BaseBoosting(ProbabilisticClassifier, ABC):
             yield softmax(joint + self.prior_shift_, axis=1)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Decisions after every stage.
+        """Predicted labels after every stage.
 
         Parameters
         ----------
@@ -260,9 +260,9 @@ class BaseBoosting(ProbabilisticClassifier, ABC):
         return able(
             tags,
             reads_tables=True,
-            missing="as the base has it",
-            weights=yes("a base that takes none is trained on rows drawn by weight"),
-            soft_labels=no("the most probable label, with its probability as weight"),
+            missing="as the base classifier handles them",
+            weights=yes("a base classifier without sample_weight is trained on rows drawn by weight"),
+            soft_labels=no("use the most probable label, with its probability as weight"),
             absent_labels=LEFT_OUT,
             **of_bases([] if self.estimator is None else [self.estimator]),
         )

@@ -1,4 +1,4 @@
-"""Fitted combinations of classifiers, and tuned classifiers of other libraries, in words, tables and figures."""
+"""Descriptions of stacked classifiers and of tuned classifiers of other libraries: text, tables and figures."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from mixent.ensemble.maxent_stacking import MaxEntStackingClassifier
     from mixent.ensemble.stacking import BaseStacking
 
-LISTED = 12  # classifiers, settings or classes
-DRAWN = 36  # classifiers
-HOW = {"train": "on the rows they were trained on", "prefit": "on the rows the combination was fitted to"}
-OUTPUTS = {"hard": " by their labels alone", "soft": " by their probabilities", "auto": ""}
+LISTED = 12  # classifiers, settings or classes in a table
+DRAWN = 36  # classifiers in a figure
+ERROR_ROWS = {"train": "on their training rows", "prefit": "on the rows that the stacking model was fitted to"}
+OUTPUTS = {"hard": ", using their labels only", "soft": ", using their probabilities", "auto": ""}
 REGIONS = {
     "union": "hidden components of mixtures, one mixture per class",
     "class": "hidden components of each class's own mixture",
@@ -35,14 +35,14 @@ REGIONS = {
 
 
 def describe_stack(model: MaxEntStackingClassifier) -> Document:
-    """Classifiers combined by maximum entropy: their errors, their strengths, contributions of their labels."""
+    """Classifiers combined by maximum entropy: their errors and strengths, and contributions of their labels."""
     facts = {**member_facts(model), **entropy_facts(model), "constraints_of": model.constraints}
     facts["regions"] = [len(cells.names) for cells in dict.fromkeys(model.regions_)]
     for entry, strengths in zip(facts["classifiers"], _strengths(model)):
         entry |= strengths
-    diagonal = ", of each class with its own label" if model.constraints == "diagonal" else ""
+    diagonal = ", each on a class and the same label" if model.constraints == "diagonal" else ""
     lead = (
-        f"{count(len(model.base_names_), 'classifier')} combined by maximum entropy{OUTPUTS[model.decisions]}: "
+        f"{count(len(model.base_names_), 'classifier')} combined by maximum entropy{OUTPUTS[model.decisions]}; "
         f"{count(facts['constraints'], 'constraint')}{diagonal}.{_regions_text(model)}"
     )
     sections = [_members_section(facts), features_section(model, "Contributions")]
@@ -50,7 +50,7 @@ def describe_stack(model: MaxEntStackingClassifier) -> Document:
 
 
 def describe_hmm_stack(model: HMMStackingClassifier) -> Document:
-    """Classifiers combined by a hidden Markov model per class of their sequence."""
+    """Classifiers combined by one hidden Markov model per class of their sequence of decisions."""
     stays = [float(np.einsum("...ii->...i", trans).mean()) if trans.size else None for trans in model.transitions_]
     names = [str(label) for label in model.classes_]
     chains = [
@@ -70,7 +70,7 @@ def describe_hmm_stack(model: HMMStackingClassifier) -> Document:
         f"{count(len(model.base_names_), 'classifier')}{OUTPUTS[model.decisions]}; {steps}."
     )
     scale = f"Temperature {model.temperature_:.3g}: the log-likelihood of a sequence is multiplied by it"
-    scale += ", as held-out rows require." if model.calibration else "."
+    scale += "; it was fitted on held-out rows." if model.calibration else "."
     content: list[Content] = [_chains_table(chains, names), Bullets([scale])]
     runs = dict(zip(map(class_name, model.classes_), model.runs_))
     classes = classes_table(model.classes_, model.class_prior_)
@@ -82,19 +82,19 @@ def describe_hmm_stack(model: HMMStackingClassifier) -> Document:
 
 
 def member_facts(model: BaseStacking) -> dict[str, Any]:
-    """Names, kinds and errors of the classifiers that are combined."""
-    members = zip(model.base_names_, _kinds(model), model.alphabets_, model.base_errors_)
+    """Names, types and errors of the combined classifiers."""
+    members = zip(model.base_names_, _kinds(model), model.base_classes_, model.base_errors_)
     classifiers = [
         {"name": name, "kind": kind, "labels": len(labels), "error": float(error) if np.isfinite(error) else None}
         for name, kind, labels, error in members
     ]
-    return {"classifiers": classifiers, "errors": _where(model), "decisions": model.decisions}
+    return {"classifiers": classifiers, "errors": _error_rows(model), "decisions": model.decisions}
 
 
-def _where(model: BaseStacking) -> str:
-    """On which rows the errors of the classifiers were counted."""
+def _error_rows(model: BaseStacking) -> str:
+    """The rows on which the errors of the classifiers were computed."""
     if isinstance(model.cv, str):
-        return HOW[model.cv]
+        return ERROR_ROWS[model.cv]
     given = isinstance(model.fitted_, list) and all(isinstance(base, OutputColumns) for base in model.fitted_)
     return "of the outputs in the table" if given else "out of fold"
 
@@ -108,27 +108,27 @@ def _kinds(model: BaseStacking) -> list[str]:
 
 
 def kind_of(base: Any) -> str:
-    """What a classifier is: the class of its last step, or the columns that hold its outputs."""
+    """The type of a classifier: the class of its last step, or the columns that hold its outputs."""
     if isinstance(base, OutputColumns):
         return f"column{'s' * (len(base.used) > 1)} {', '.join(map(str, base.used))}"
     return type(base.model_ if isinstance(base, TunedClassifier) else last_step(base)).__name__
 
 
 def inner_runs(model: BaseStacking) -> dict[str, Run]:
-    """How the fits of the classifiers ended, by name; of those that have one run of our optimizer."""
+    """Runs of the optimizer of the combined classifiers that have one, by name."""
     members = zip(model.base_names_, model.fitted_) if isinstance(model.fitted_, list) else ()
     runs = {name: getattr(last_step(base), "run_", None) for name, base in members}
     return {name: run for name, run in runs.items() if isinstance(run, Run)}
 
 
 def _strengths(model: MaxEntStackingClassifier) -> list[dict[str, float]]:
-    """Standard deviation of each classifier's part of the log-odds, and of what the region of the row adds, nats."""
+    """Standard deviation over rows of each classifier's contribution to the log-odds, and of that of its regions."""
     strength = model.constraint_table().strength
-    found = [{"strength": strength[name]} for name in model.base_names_]
+    entries = [{"strength": strength[name]} for name in model.base_names_]
     if not model.regions_:
-        return found
+        return entries
     crossed = {term.first.name: strength[term.name] for term in model.layout_.terms if hasattr(term, "first")}
-    return [entry | {"strength_of_region": crossed.get(name, 0.0)} for entry, name in zip(found, model.base_names_)]
+    return [entry | {"strength_of_region": crossed.get(name, 0.0)} for entry, name in zip(entries, model.base_names_)]
 
 
 def _regions_text(model: MaxEntStackingClassifier) -> str:
@@ -136,7 +136,7 @@ def _regions_text(model: MaxEntStackingClassifier) -> str:
         return ""
     sizes = [len(cells.names) for cells in dict.fromkeys(model.regions_)]
     regions = f"{' and '.join(map(str, sizes))} region{'s' * (sizes != [1])} of the input space"
-    return f" Their weights depend on the row's place in {regions}, {REGIONS[model.regions_[0].kind]}."
+    return f" Their weights depend on {regions}, which are {REGIONS[model.regions_[0].kind]}."
 
 
 def _members_section(facts: Mapping[str, Any]) -> Section:
@@ -149,9 +149,9 @@ def _members_section(facts: Mapping[str, Any]) -> Section:
         for entry in entries[:LISTED]
     ]
     some = f" (the first {LISTED} of {len(entries)})" if len(entries) > LISTED else ""
-    caption = f"Classifiers that are combined{some}: error {facts['errors']}"
-    caption += "; strength is the standard deviation over rows of what each adds to the log-odds" if more else ""
-    caption += "; of region, of what its region adds beyond that" if len(more) > 1 else ""
+    caption = f"Combined classifiers{some}: error {facts['errors']}"
+    caption += "; strength: standard deviation over rows of the contribution to the log-odds" if more else ""
+    caption += "; strength of region: the same for the additional contribution of the region" if len(more) > 1 else ""
     table = Table(caption, ["classifier", "kind", "error (%)", *(numbers[name] for name in more)], rows)
     return Section("Classifiers", [table, *([_errors_figure(facts)] if errors else [])])
 
@@ -164,17 +164,17 @@ def _errors_figure(facts: Mapping[str, Any]) -> Figure:
     shown = [entry for entry in facts["classifiers"] if entry["error"] is not None][:DRAWN]
 
     def draw() -> Any:
-        errors, at = 100 * np.array([entry["error"] for entry in shown]), np.arange(len(shown))
-        page = canvas(6.4, 1.1 + 0.28 * len(shown))
-        ax = page.subplots()
-        ax.hlines(at, 0, errors, color=FAINT, lw=1.2, zorder=1)
-        ax.plot(errors, at, ls="none", marker="o", ms=6, color=color(0), zorder=3)
-        ax.set_yticks(at, [drawn_text(entry["name"], 30) for entry in shown], fontsize="small")
-        ax.set(xlabel="error (%)", xlim=(0, None), ylim=(len(shown) - 0.5, -0.5))
+        errors, y = 100 * np.array([entry["error"] for entry in shown]), np.arange(len(shown))
+        figure = canvas(6.4, 1.1 + 0.28 * len(shown))
+        ax = figure.subplots()
+        ax.hlines(y, 0, errors, color=FAINT, lw=1.2, zorder=1)
+        ax.plot(errors, y, ls="none", marker="o", ms=6, color=color(0), zorder=3)
+        ax.set_yticks(y, [drawn_text(entry["name"], 30) for entry in shown], fontsize="small")
+        ax.set(xlabel="Error (%)", xlim=(0, None), ylim=(len(shown) - 0.5, -0.5))
         ax.margins(x=0.08)
         tidy(ax)
         ax.tick_params(axis="y", length=0)
-        return page
+        return figure
 
     text = ", ".join(f"{entry['name']} {100 * entry['error']:.1f} %" for entry in shown[:LISTED])
     return Figure(draw, f"Errors of the classifiers: {text}.", f"Error of each classifier, {facts['errors']}.")
@@ -191,8 +191,8 @@ def _chains_table(chains: Sequence[Mapping[str, Any]], names: Sequence[str]) -> 
         for chain in chains[:LISTED]
     ]
     caption = (
-        "The model of each class: probability of each first decision, and the probability, averaged over steps and "
-        "decisions, that a classifier decides as the one before it"
+        "The model of each class: probabilities of the first decision, and the probability that a classifier makes the "
+        "same decision as the previous one, averaged over steps and decisions"
     )
     return Table(caption, ["class", *(f"first {name}" for name in first), "same decision"], rows)
 
@@ -201,7 +201,7 @@ def _chains_table(chains: Sequence[Mapping[str, Any]], names: Sequence[str]) -> 
 
 
 def describe_tuned(model: TunedClassifier) -> Document:
-    """A classifier of another library: its parameters, what was tried, weights of the encoded columns."""
+    """A classifier of another library: its parameters, the settings tried, weights of the encoded columns."""
     inner = last_step(model.model_)
     library = type(inner).__module__.partition(".")[0]
     chosen = {**model.best_params_, **changed_parameters(inner)}
@@ -216,8 +216,8 @@ def describe_tuned(model: TunedClassifier) -> Document:
     if model.search_:
         best = model.search_[0]["log_loss"]
         lead += f" Chosen from {len(model.search_)} settings by cross-validated log-loss, {best:.3f} nats."
-    given = [f"{name} = {value}" for name, value in parameters.items()]
-    sections = [Section("Parameters", [Bullets(given)])] if given else []
+    values = [f"{name} = {value}" for name, value in parameters.items()]
+    sections = [Section("Parameters", [Bullets(values)])] if values else []
     sections += [Section("Settings tried", [_settings_table(model)])] if model.search_ else []
     weights, iterations = column_weights(model.model_, model.columns_.names), iterations_text(inner)
     sections += [] if weights is None else [Section("Weights of the columns", [weights])]
@@ -237,7 +237,7 @@ def _settings_table(model: TunedClassifier) -> Table:
 
 
 def describe_columns(model: OutputColumns) -> Document:
-    """Outputs that are columns of the table."""
+    """Outputs of a classifier that are columns of the table."""
     labels = [str(label) for label in model.classes_]
-    lead = f"The outputs of a classifier, read from {kind_of(model)}; its labels are {', '.join(labels)}."
+    lead = f"The outputs of a classifier, read from {kind_of(model)}. Its labels are {', '.join(labels)}."
     return document(model, lead, facts={"columns": [str(column) for column in model.used], "labels": labels})

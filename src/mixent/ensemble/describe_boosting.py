@@ -1,4 +1,4 @@
-"""Fitted boosting in words, tables and figures."""
+"""Descriptions of boosted classifiers: text, tables and figures."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mixent.ensemble.boosting import BaseBoosting
 from mixent.ensemble.describe import kind_of
 from mixent.ensemble.weightboost import WeightBoostClassifier
 
-LISTED = 12  # stages, or classes
-TABLES = 4  # classes whose stages are listed
+LISTED = 12  # stages or classes in a table
+TABLES = 4  # classes with a table of stages
 Stages = Sequence[Mapping[str, Any]]
 Boosting = tuple[Any, Sequence[Any], Any, Any, Any, str | None]
 
 
 def describe_boosting(model: BaseBoosting) -> Document:
-    """Stages: their errors, votes and the bound of the training error."""
+    """The stages: their errors, votes and the bound on the training error."""
     runs = [_run_facts(run) for run in _runs(model)]
     base = kind_of(_runs(model)[0][1][0])
     facts = {
@@ -33,8 +33,8 @@ def describe_boosting(model: BaseBoosting) -> Document:
         "max_stages": int(model.n_estimators),
         "boosting": runs,
     }
-    each = "" if len(runs) == 1 else ", for each class against all others"
-    lead = f"Boosting of {base}{each}: each stage is trained with more weight on the rows that the last ones got wrong."
+    each = "" if len(runs) == 1 else ", one class against all others"
+    lead = f"Boosting of {base}{each}: each stage is trained with more weight on the errors of the previous stages."
     content: list[Content] = [Bullets([_run_text(run, model.n_estimators) for run in runs[:LISTED]])]
     content += [_stages_table(run) for run in runs[:TABLES]]
     content += [_stages_figure(runs[0]["stages"])] if len(runs) == 1 else []
@@ -43,7 +43,7 @@ def describe_boosting(model: BaseBoosting) -> Document:
 
 
 def _runs(model: BaseBoosting) -> list[Boosting]:
-    """(class or None, stages, votes, errors, bound, why it ended early) of each boosting."""
+    """(class or None, stages, votes, errors, bound, reason of an early stop) of each ensemble."""
     if isinstance(model, WeightBoostClassifier) and len(model.binary_boostings_) > 1:
         return [
             (label, run.estimators, run.alphas, run.errors, run.bound, run.stopped)
@@ -67,7 +67,7 @@ def _run_text(run: Mapping[str, Any], most: int) -> str:
     bound = run["stages"][-1]["bound"]
     text = f"{whose}{count(len(run['stages']), 'stage')} of at most {most}; the training error "
     text += "has no bound after a restart" if bound is None else f"is at most {100 * min(bound, 1):.3g} %"
-    return text + (f"; ended early: {run['stopped']}." if run["stopped"] else ".")
+    return text + (f"; stopped early: {run['stopped']}." if run["stopped"] else ".")
 
 
 def _stages_table(run: Mapping[str, Any]) -> Table:
@@ -83,13 +83,13 @@ def _stages_table(run: Mapping[str, Any]) -> Table:
     n, whose = len(run["stages"]), "" if run["class"] is None else f", {class_name(run['class'])} against the others"
     some = f" (the first {LISTED} of {n})" if n > LISTED else ""
     caption = (
-        f"Stages{some}{whose}: error on the weighted training rows, weight of the vote, bound of the training error"
+        f"Stages{some}{whose}: weighted training error, weight of the vote, and bound on the training error so far"
     )
     return Table(caption, ["stage", "weighted error (%)", "vote", "bound (%)"], rows)
 
 
 def boosting_on_rows(model: BaseBoosting, X: Any, y: Any) -> list[Content]:
-    """The error of labelled rows after each stage."""
+    """A figure of the error on labelled rows after each stage."""
     labels = None if y is None else as_labels(y)
     if labels is None or not labelled_rows(labels).any():
         return []
@@ -100,30 +100,30 @@ def boosting_on_rows(model: BaseBoosting, X: Any, y: Any) -> list[Content]:
     runs = _runs(model)
     stages = _run_facts(runs[0])["stages"] if len(runs) == 1 else []
     first, last = (f"{100 * error:.1f} %" for error in (errors[0], errors[-1]))
-    alt = f"Error by stage: from {first} to {last} of these rows."
-    caption = f"Error of these rows after each stage: {first} after the first, {last} after the last."
+    alt = f"Error by stage: from {first} to {last} on these rows."
+    caption = f"Error on these rows after each stage: {first} after the first, {last} after the last."
     return [Figure(lambda: _draw(stages, errors), alt, caption)]
 
 
 def _stages_figure(stages: Stages) -> Figure:
-    alt = f"Weighted error and bound of the training error of {count(len(stages), 'stage')}."
-    caption = "Error of each stage on the weighted training rows, and the bound of the training error."
+    alt = f"Weighted training error of {count(len(stages), 'stage')}, and the bound on the training error."
+    caption = "Weighted training error of each stage, and the bound on the training error of the ensemble."
     return Figure(lambda: _draw(stages, ()), alt, caption)
 
 
 def _draw(stages: Stages, errors: Sequence[float]) -> Any:
-    """Weighted error and bound of each stage, and the error of some rows after it; either may be absent."""
-    page = canvas(6.4, 3.4)
-    ax, at = page.subplots(), np.arange(1, max(len(stages), len(errors)) + 1)
+    """Draw the weighted error and the bound of each stage, and the error on some rows after it; either may be empty."""
+    figure = canvas(6.4, 3.4)
+    ax, x = figure.subplots(), np.arange(1, max(len(stages), len(errors)) + 1)
     if errors:
-        ax.plot(at, 100 * np.array(errors), color=color(0), lw=1.8, marker="o", ms=3, label="these rows")
+        ax.plot(x, 100 * np.array(errors), color=color(0), lw=1.8, marker="o", ms=3, label="ensemble, these rows")
     if stages:
         bound = 100 * np.minimum(np.array([stage["bound"] for stage in stages], dtype=float), 1.0)
-        ax.plot(at, bound, color=color(1), lw=1.4, ls=(0, (5, 2)), label="bound of the training error")
+        ax.plot(x, bound, color=color(1), lw=1.4, ls=(0, (5, 2)), label="bound on the training error")
         weighted = 100 * np.array([stage["error"] for stage in stages])
-        ax.plot(at, weighted, color=color(2), lw=0, marker="^", ms=4, label="stage alone, weighted training rows")
-    ax.set(xlabel="stages", ylabel="error (%)", ylim=(0, None))
+        ax.plot(x, weighted, color=color(2), lw=0, marker="^", ms=4, label="single stage, weighted training error")
+    ax.set(xlabel="Number of stages", ylabel="Error (%)", ylim=(0, None))
     ax.xaxis.get_major_locator().set_params(integer=True)
     tidy(ax)
     legend(ax, 3)
-    return page
+    return figure

@@ -1,4 +1,4 @@
-"""The table of a combination, of which each classifier sees some columns; every set of columns is read once."""
+"""The table of a stacking model; each classifier uses some of its columns, and every set of columns is read once."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Inputs:
     Parameters
     ----------
     X : array or DataFrame
-        All columns, as the user gave them.
+        All columns, as given by the user.
     tables : dict of columns -> Table
-        The parts that have been read.
+        Cache of the sets of columns that have been read.
     rows : (n,) array, optional
-        Positions in X; None: all.
+        Positions of the rows in X; None: all.
     """
 
     X: Any
@@ -40,57 +40,55 @@ class Inputs:
         return list(getattr(self.X, "columns", range(self.X.shape[1])))
 
     def take(self, rows: np.ndarray) -> Inputs:
-        """Some of the rows."""
+        """A subset of the rows."""
         tables = {columns: table.take(rows) for columns, table in self.tables.items()}
         return replace(self, tables=tables, rows=rows if self.rows is None else self.rows[rows])
 
     def given(self, columns: Columns) -> Any:
-        """Columns as the user gave them."""
+        """Columns as given by the user."""
         X = self.X if columns is None else _some_columns(self.X, list(columns), self.names)
         return X if self.rows is None else _safe_indexing(X, self.rows)
 
     def read(self, columns: Columns) -> Table:
-        """Columns for `fit`, read unless they have been."""
+        """Columns for `fit`, as a table."""
         return self._read(columns, lambda X: read_features(SimpleNamespace(), X, reset=True))
 
     def read_by(self, model: Any, columns: Columns) -> Table:
-        """Columns for the methods of a fitted estimator with a `schema_`, read unless they have been."""
+        """Columns for the methods of a fitted estimator with a `schema_`, as a table."""
         return self._read(columns, lambda X: read_features(model, X, reset=False))
 
     def _read(self, columns: Columns, read: Callable[[Any], Table]) -> Table:
-        columns = self._places(columns)
+        columns = self._positions(columns)
         if columns not in self.tables:
             self.tables[columns] = read(self.given(columns))
         return self.tables[columns]
 
-    def _places(self, columns: Columns) -> Columns:
-        """Positions, so that columns by name are read once with the same by position; None where these are all."""
+    def _positions(self, columns: Columns) -> Columns:
+        """Positions of columns given by name or position, as keys of the cache; None if these are all columns."""
         if columns is None:
             return None
         names = self.names
-        places = tuple(names.index(c) if isinstance(c, str) and c in names else c for c in columns)
-        return None if places == tuple(range(len(names))) else places
+        positions = tuple(names.index(c) if isinstance(c, str) and c in names else c for c in columns)
+        return None if positions == tuple(range(len(names))) else positions
 
-    def to_fit(self, model: Any, columns: Columns) -> Any:
-        """What `fit` of a classifier gets."""
+    def for_fit(self, model: Any, columns: Columns) -> Any:
+        """The X that is passed to `fit` of a classifier."""
         return self.read(columns) if reads_tables(model) else self.given(columns)
 
-    def to_ask(self, model: Any, columns: Columns) -> Any:
-        """What the methods of a fitted classifier get."""
+    def for_predict(self, model: Any, columns: Columns) -> Any:
+        """The X that is passed to the methods of a fitted classifier."""
         if not reads_tables(model):
             return self.given(columns)
         if hasattr(model, "schema_"):
             return self.read_by(model, columns)
-        return self.tables.get(self._places(columns), self.given(columns))  # a combination leaves the types to its own
+        return self.tables.get(self._positions(columns), self.given(columns))  # a stacking model has no schema
 
 
 def _some_columns(X: Any, columns: Sequence[str | int], names: list[Any]) -> Any:
     try:
         return _safe_indexing(X, columns, axis=1)
     except (KeyError, IndexError, ValueError) as error:
-        strange = [c for c in columns if c not in names]
-        if not strange:
+        unknown = [c for c in columns if c not in names]
+        if not unknown:
             raise
-        raise ValueError(
-            f"inputs names a column {strange[0]!r} that X does not have; columns are {listed(names)}"
-        ) from error
+        raise ValueError(f"inputs: X has no column {unknown[0]!r}; its columns are {listed(names)}") from error

@@ -1,4 +1,4 @@
-"""Classifiers combined by maximum entropy, with and without the input (document 004, sections 3.2.1 and 3.2.2)."""
+"""Classifiers combined by maximum entropy, with or without the input (document 004, sections 3.2.1 and 3.2.2)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mixent.core.arrays import Array
 from mixent.data import Table, listed
 from mixent.ensemble.members import NamedMembers, Outputs
 from mixent.ensemble.options import InputRegions, read_regions
-from mixent.ensemble.regions import RegionMixture, fit_regions, place_columns
+from mixent.ensemble.regions import RegionMixture, column_positions, fit_regions
 from mixent.ensemble.stacking import FOLDS, BaseStacking, FitInput
 from mixent.families.gaussian.structures import get_structure
 from mixent.maxent.features import Training, training_rows
@@ -34,92 +34,146 @@ CONSTRAINTS = ("full", "diagonal")
 
 @dataclass(frozen=True)
 class StackingFeatures:
-    """The features of a combination: the output of each classifier, alone and with the regions of its input.
+    """The features of a stacking model: the outputs of each classifier, alone and paired with the input regions.
 
-    P[C, C_i] follows from P[C, C_i, M_i], so that constraining it too changes nothing but what the prior pulls towards:
-    equal weight of a classifier everywhere, instead of none. A single region adds no constraint.
+    P[C, C_i] follows from P[C, C_i, M_i]. Constraining it too changes only the shrinkage of the prior: towards equal
+    weights of a classifier in all regions, rather than towards zero weights. A single region adds no constraint.
     """
 
-    says: tuple[Probabilistic, ...]
-    cells: tuple[Probabilistic, ...]  # of each classifier; none without the input
+    outputs: tuple[Probabilistic, ...]
+    regions: tuple[Probabilistic, ...]  # of each classifier; empty without input regions
     seed: int
 
     def layout(self, rows: Training) -> Layout:
-        """They are known beforehand, of each row out of fold.
+        """The layout, which does not depend on the rows: the features were computed out of fold.
 
-        The folds that choose the prior's variance therefore share classifiers: its log-loss is a little too good, as
-        always where a combination is learned from outputs of one round of folds.
+        The folds that choose the variance of the prior therefore share classifiers, and its log-loss is slightly
+        optimistic, as always when a stacking model is learned from the outputs of one round of folds.
         """
-        crossed = [(says, cells) for says, cells in zip(self.says, self.cells) if len(cells.values) > 1]
-        return ProductLayout.crossing(self.says, crossed) if crossed else Layout.of(self.says)
+        pairs = [(output, region) for output, region in zip(self.outputs, self.regions) if len(region.values) > 1]
+        return ProductLayout.crossing(self.outputs, pairs) if pairs else Layout.of(self.outputs)
 
 
 class MaxEntStackingClassifier(EntropyModel, BaseStacking):
-    """Classifiers combined by maximum entropy (SiME), with or without the place of the row in the input space (LvME).
+    """Stacking by maximum entropy: a conditional model of the class given the outputs of classifiers.
 
-    Of all P[class | outputs of the classifiers] that reproduce the counts P[C, C_i] of every class with every label of
-    every classifier i, takes that of greatest entropy (3.1).  Maximizes the dual
+    Among all distributions P[class | outputs] that reproduce the training frequencies P[C, C_i] of every class with
+    every label of every classifier i, the model is the one with the largest entropy [1]_ [2]_. Maximizes the dual
+    objective
 
         sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 prior_variance),
         P[c | t] ~ exp(b_c + sum_i sum_l P[C_i = l | t] gamma_i(c, l)),
 
-    which is multinomial logistic regression on the outputs of the classifiers. With `regions` the counts
-    P[C, C_i, M_i] are reproduced too (3.3): multipliers gamma_i(c, l, m), averaged over the regions m of the input
-    space, are added to gamma_i(c, l), so that a classifier's weight depends on where the row lies. A classifier that
-    abstains drops out of the row's sum. Solvers, prior and certificates are those of `MaxEntClassifier`: a step is kept
-    only if it raises the objective, which so never falls.
+    which is multinomial logistic regression on the outputs of the classifiers. With `regions`, the frequencies
+    P[C, C_i, M_i] are reproduced too: multipliers gamma_i(c, l, m), averaged over the regions m of the input space, are
+    added to gamma_i(c, l), so the weight of a classifier depends on the input. A classifier that abstains contributes
+    nothing. Solvers, prior and optimality certificates are those of `MaxEntClassifier`: a step is accepted only if it
+    increases the objective, which therefore never falls.
 
     Parameters
     ----------
-    estimators : list, or an ensemble
-        Classifiers, each alone, as (name, classifier), or as (name, columns) where its outputs are columns of the
-        table (see `OutputColumns`; the others do not see these columns); or one ensemble whose members are combined:
-        `AdaBoostM1Classifier`, `WeightBoostClassifier`, or scikit-learn's bagging, forests and AdaBoost.
-    regions : "union", "class", "pooled", InputRegions or None
-        Regions of the input space in which classifiers are weighted differently: the components of a mixture of the
-        columns, see `InputRegions`. "class" is the document's. None: the weights are the same everywhere.
-    constraints : "full" or "diagonal"
-        All of P[C, C_i], or only P[C = c, C_i = c] (3.5).
-    decisions : "auto", "soft" or "hard"
-        Outputs of the classifiers: probabilities where they have them, always, or never (the label alone).
-    inputs : dict or None
-        Name -> list of columns: what a classifier sees of the table, and what its own mixture describes. The others
-        see all columns and share one mixture.
-    prior_variance : "auto", float or None
-        Variance of the Gaussian prior on multipliers, see `MaxEntClassifier`.
-    solver : "auto", "bohning", "iis" or "lbfgs"
-        See `MaxEntClassifier`.
-    class_prior : "empirical" or (C,) array
-        Class priors at prediction: those of the training rows, or these.
-    cv : int, splitter, list of (train, test), "train" or "prefit"
-        Where the outputs to learn from come from: out of fold; "train": from the rows the classifiers were trained on,
-        as in the document (classifiers that overfit get too much weight); "prefit": the classifiers are fitted, none is
-        trained.
-    tol, max_iter
-        When solving stops, see `MaxEntClassifier`.
-    categorical : "auto" or list
-        Columns the mixtures treat as categories whatever their type.
-    random_state : int, RandomState or None
-        For folds, mixtures, and classifiers without a seed of their own.
-    n_jobs : int or None
-        None trains the classifiers one fold after another; a number, so many folds at once. The solver's threads too.
-    progress : bool or callable
-        True shows a bar; a callable is called with (done, total, text).
+    estimators : list or ensemble
+        Classifiers, as (name, classifier) or without names; a classifier whose outputs are columns of the table is
+        given as (name, columns), see `OutputColumns` (the other classifiers do not use these columns). Or one ensemble
+        whose members are combined: `AdaBoostM1Classifier`, `WeightBoostClassifier`, or bagging, forests and AdaBoost of
+        scikit-learn.
+    regions : {"union", "class", "pooled"}, InputRegions or None, default=None
+        Regions of the input space in which the classifiers are weighted differently: the components of a mixture of the
+        columns, see `InputRegions`. [1]_ uses "class". None: the weights are the same everywhere.
+    constraints : {"full", "diagonal"}, default="full"
+        Constrain all of P[C, C_i], or only P[C = c, C_i = c].
+    decisions : {"auto", "soft", "hard"}, default="auto"
+        Outputs of the classifiers: probabilities if available, always probabilities, or labels only.
+    inputs : dict, default=None
+        Classifier name -> list of the columns that the classifier and its mixture of regions use. The other classifiers
+        use all columns and share one mixture.
+    prior_variance : "auto", float or None, default="auto"
+        Variance of the Gaussian prior on the multipliers; see `MaxEntClassifier`.
+    solver : {"auto", "bohning", "iis", "lbfgs"}, default="auto"
+        Solver; see `MaxEntClassifier`.
+    class_prior : "empirical" or array of shape (n_classes,), default="empirical"
+        Class priors at prediction: training frequencies, or the given probabilities.
+    cv : int, splitter, list of (train, test), "train" or "prefit", default=5
+        How the outputs that the model is fitted to are computed: out of fold; "train": on the training rows of the
+        classifiers, as in [1]_ (overfitting classifiers then get too much weight); "prefit": by classifiers that are
+        already fitted.
+    tol : float, default=1e-8
+        Tolerance of the solver; see `MaxEntClassifier`.
+    max_iter : int, default=2000
+        Maximum number of passes over the data.
+    categorical : "auto" or list, default="auto"
+        Columns that the mixtures of regions treat as categories, whatever their type.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds, of the mixtures, and of classifiers whose own `random_state` is None.
+    n_jobs : int or None, default=None
+        Number of folds in which classifiers are trained in parallel; None: one. Also the number of threads of the
+        solver.
+    progress : bool or callable, default=False
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
-    classes_, class_prior_
-        Class labels and their priors.
-    base_names_, alphabets_
-        Names of the classifiers (or stages), and the labels each of them gives.
-    base_errors_ : (M,) array
-        Share of the training rows each had wrong: out of fold, unless `cv` is "train" or "prefit".
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    class_prior_ : ndarray of shape (n_classes,)
+        Class priors.
+    base_names_ : tuple of str
+        Names of the classifiers (or stages).
+    base_classes_ : tuple of ndarray
+        Labels of each classifier.
+    base_errors_ : ndarray of shape (M,)
+        Error of each classifier on the training rows; out of fold, unless `cv` is "train" or "prefit".
+    members_ : Members
+        The classifiers as given, with their names and input columns.
     fitted_ : list of classifiers, or an ensemble
-        Trained on all rows.
+        The classifiers, trained on all rows.
     regions_ : tuple of RegionMixture
-        The mixtures, one for each classifier (the same one where it is shared); empty without `regions`.
-    params_, run_, gap_, gain_, residual_, entropy_, prior_variance_, prior_variances_tried_
-        See `MaxEntClassifier`.
+        The mixture of regions of each classifier, which several classifiers may share; empty without `regions`.
+    layout_ : Layout
+        The features; `feature_terms_` lists their names.
+    params_ : Multipliers
+        Lagrange multipliers, in nats: bias (C,) of the classes and cells (S, C) of the labels.
+    run_ : Run
+        Status, number of passes and trace of the optimizer.
+    gap_ : float or None
+        Upper bound on the remaining gain of the objective per row, in nats; None without a prior.
+    gain_ : float or None
+        Lower bound on the remaining gain of the objective per row, in nats.
+    residual_ : float
+        Largest |P_model - P_truth| over all constraints.
+    truth_ : ndarray of shape (S + 1, n_classes)
+        Training frequencies of each class (first row) and of each cell with each class.
+    expected_ : ndarray of shape (S + 1, n_classes)
+        The same probabilities under the model.
+    entropy_ : float
+        Conditional entropy H(class | outputs) of the model over the training rows, in nats.
+    mean_logits_ : ndarray of shape (n_terms, n_classes)
+        Mean contribution of each feature to the logits, over the training rows.
+    strengths_ : ndarray of shape (n_terms,)
+        Standard deviation over the training rows of the contribution of each feature to the log-odds, in nats.
+    prior_variance_ : float or None
+        Variance of the prior.
+    prior_variances_tried_ : list of dict
+        Cross-validated log-loss of each variance tried.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if X had names.
+
+    See Also
+    --------
+    HMMStackingClassifier : Combines classifiers by hidden Markov models of their sequence.
+    MaxEntClassifier : Maximum entropy classification of tables.
+    Fuser : Combines classifiers without common labelled rows.
+    sklearn.ensemble.StackingClassifier : Stacking with any final classifier.
+
+    References
+    ----------
+    .. [1] Pal, S. (2006). Maximum Entropy and Improved Iterative Scaling for Classification on Mixed Spaces, Ensemble
+       Classification and Extensions. PhD thesis, The Pennsylvania State University. Sections 3.2.1 and 3.2.2
+       (document 004).
+    .. [2] Miller, D. J. and Pal, S. (2005). An extension of iterative scaling for joint decision-level and
+       feature-level fusion in ensemble classification. IEEE Workshop on Machine Learning for Signal Processing.
 
     Examples
     --------
@@ -180,34 +234,34 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
 
     @classmethod
     def from_boosting(cls, boosting: Any, **options: Any) -> Self:
-        """Combine the stages of an ensemble by maximum entropy instead of by its own votes.
+        """Create a model that combines the stages of an ensemble by maximum entropy rather than by its votes.
 
         Parameters
         ----------
         boosting : ensemble
-            `AdaBoostM1Classifier`, `WeightBoostClassifier`, or scikit-learn's bagging, forests and AdaBoost. With
-            cv="prefit" a fitted one is taken as it is. The m-th stage of a boosting of other rows is not the same
-            classifier: of simple bases, which do not know their training rows by heart, cv="train" may serve better.
+            `AdaBoostM1Classifier`, `WeightBoostClassifier`, or bagging, forests and AdaBoost of scikit-learn. With
+            cv="prefit", a fitted ensemble is used unchanged. Boosting on the rows of a fold yields other stages than
+            boosting on all rows: with simple base classifiers, which hardly overfit, cv="train" can be more accurate.
         **options
-            As for the constructor.
+            Parameters of the constructor.
 
         Returns
         -------
-        The unfitted combination.
+        The unfitted model.
         """
         return cls(boosting, **options)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train the classifiers, then the combination.
+        """Train the classifiers, then the maximum entropy model of their outputs.
 
         Parameters
         ----------
         X : table of n rows
-            The classifiers get it as it is.
+            It is passed to the classifiers unchanged.
         y : (n,) labels
-            Rows without a label (None, NaN or "") are left out. With cv="prefit" also (n, C) label probabilities.
+            Unlabelled rows (None, NaN or "") are left out. With cv="prefit" also (n, C) label probabilities.
         sample_weight : (n,) array, optional
-            Counts. A classifier that takes none is trained without, with a warning.
+            A classifier that does not support weights is trained without them, with a warning.
 
         Returns
         -------
@@ -216,21 +270,21 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         self._check()
         rng = check_random_state(self.random_state)
         given = self._open(X, y, sample_weight, rng)
-        held_prior = read_class_prior(self.class_prior, len(given.labels.classes))
+        given_prior = read_class_prior(self.class_prior, len(given.labels.classes))
         self.classes_ = given.labels.classes
         with progress_bar(self.progress, "stacking") as show:
-            found, folds, answered = self._train(given, show)
-            self.regions_ = self._fit_regions(given, found.names)
-            cells = self._training_regions(given, folds)
-            table, plan = self._table(found, cells), self._plan(found, given.seed)
+            outputs, folds, used = self._train(given, show)
+            self.regions_ = self._fit_regions(given, outputs.names)
+            regions = self._training_regions(given, folds)
+            table, plan = self._table(outputs, regions), self._plan(outputs, given.seed)
             rows = training_rows(table, given.labels, given.weight)
-            rows = rows.take(np.flatnonzero(answered.counted))
+            rows = rows.take(np.flatnonzero(used.counted))
             width = rows.table.X.shape[1] * (1 if self.regions_ == () else 4)
             with choose_executor(self.n_jobs, rows.table.n_rows, width) as executor:
                 solved = self._learn(plan, rows, executor, show)
-        if held_prior is not None:
-            self._set_class_prior(held_prior)
-        self._tell(solved)
+        if given_prior is not None:
+            self._set_class_prior(given_prior)
+        self._warn(solved)
         return self
 
     def _check(self) -> None:
@@ -245,93 +299,94 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         return self.cv if self._own_folds and isinstance(self.cv, (int, np.integer)) else FOLDS
 
     def _fit_regions(self, given: FitInput, names: tuple[str, ...]) -> tuple[RegionMixture, ...]:
-        """For each classifier the cells of its input space; the same object where they are shared."""
+        """The mixture of regions of each classifier; the same object for classifiers with the same columns."""
         regions = self._group("regions")
         if regions is None:
             return ()
         columns = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
-        own = self.members_.inputs if isinstance(self.members_, NamedMembers) else {}
-        answers = set(place_columns(self.members_.used, columns, "estimators"))
-        every = tuple(j for j in range(len(columns)) if j not in answers)
-        wanted = [place_columns(own[name], columns, "inputs") if name in own else every for name in names]
-        if not all(wanted):
+        inputs = self.members_.inputs if isinstance(self.members_, NamedMembers) else {}
+        outputs = set(column_positions(self.members_.used, columns, "estimators"))
+        default = tuple(j for j in range(len(columns)) if j not in outputs)
+        used = [column_positions(inputs[name], columns, "inputs") if name in inputs else default for name in names]
+        if not all(used):
             raise ValueError(
-                "regions need columns to describe, and all columns are outputs of classifiers; set regions=None"
+                "regions require input columns, but all columns are outputs of classifiers; set regions=None"
             )
-        found = {part: self._mixture_of(regions, part, columns, given) for part in dict.fromkeys(wanted)}
-        return tuple(found[part] for part in wanted)
+        mixtures = {part: self._mixture_of(regions, part, columns, given) for part in dict.fromkeys(used)}
+        return tuple(mixtures[part] for part in used)
 
     def _mixture_of(
         self, regions: InputRegions, part: tuple[int, ...], columns: list[str], given: FitInput
     ) -> RegionMixture:
-        """The mixture of some columns, learned from the rows that count."""
-        coded = self.categorical
-        if not isinstance(coded, str) and np.iterable(coded):
-            forced = place_columns(list(coded), columns, "categorical")
-            coded = [place for place, j in enumerate(part) if j in forced] or "auto"
+        """The mixture of some columns, fitted to the rows that are used."""
+        categorical = self.categorical
+        if not isinstance(categorical, str) and np.iterable(categorical):
+            positions = column_positions(list(categorical), columns, "categorical")
+            categorical = [i for i, j in enumerate(part) if j in positions] or "auto"
         options = {
             "max_components": int(regions.max_components),
             "covariance": get_structure(regions.covariance).name,
-            "categorical": coded,
+            "categorical": categorical,
             "random_state": given.seed,
             "n_jobs": self.n_jobs,
         }
         rows = np.flatnonzero(given.counted)
-        found, codes = np.unique(given.codes[rows], return_inverse=True)
+        present, codes = np.unique(given.codes[rows], return_inverse=True)
         weight = None if given.weight is None else given.weight[rows]
-        y = given.labels.classes[found][codes]
+        y = given.labels.classes[present][codes]
         mixture = fit_regions(given.X.take(rows), y, weight, part, regions.kind, options)
-        return RegionMixture(part, regions.kind, mixture, tuple(found.tolist()))
+        return RegionMixture(part, regions.kind, mixture, tuple(present.tolist()))
 
     def _training_regions(self, given: FitInput, folds: list[Fold]) -> list[Array]:
-        """Of each mixture once, out of fold like the classifiers: a row's region does not depend on its label."""
-        if self._prefit:  # the classifiers have not seen these labels, the mixtures have
+        """The regions of the training rows, out of fold like the outputs; one array for each different mixture."""
+        if self._prefit:  # unlike the classifiers, the mixtures are fitted to these labels
             folds = label_folds(np.where(given.counted, given.codes, -1), given.counted, given.seed, FOLDS)
-            folds = [(train[given.counted[train]], held) for train, held in folds]
+            folds = [(train[given.counted[train]], test) for train, test in folds]
         likelihood = given.labels.likelihood
-        return [cells.held_out(given.X, likelihood, given.weight, folds) for cells in dict.fromkeys(self.regions_)]
+        return [region.held_out(given.X, likelihood, given.weight, folds) for region in dict.fromkeys(self.regions_)]
 
-    def _table(self, found: Outputs, cells: list[Array]) -> Table:
-        """The outputs of the classifiers, then the regions, as one table."""
-        return Table.of_numbers(np.concatenate([*found.values, *cells], axis=1))
+    def _table(self, outputs: Outputs, regions: list[Array]) -> Table:
+        """The outputs of the classifiers and the regions as one table."""
+        return Table.of_numbers(np.concatenate([*outputs.values, *regions], axis=1))
 
-    def _plan(self, found: Outputs, seed: int) -> StackingFeatures:
-        classes, at = self.classes_.tolist(), 0
-        says = []
-        for name, alphabet in zip(found.names, found.alphabets):
-            labels = alphabet.tolist()
-            speakers = tuple(classes.index(v) if v in classes else -1 for v in labels)
-            only = speakers if self.constraints == "diagonal" else None
-            if only is not None and max(only) < 0:
+    def _plan(self, outputs: Outputs, seed: int) -> StackingFeatures:
+        classes, start = self.classes_.tolist(), 0
+        terms = []
+        for name, base_classes in zip(outputs.names, outputs.classes):
+            labels = base_classes.tolist()
+            label_class = tuple(classes.index(v) if v in classes else -1 for v in labels)
+            value_class = label_class if self.constraints == "diagonal" else None
+            if value_class is not None and max(value_class) < 0:
                 raise ValueError(
-                    f"constraints='diagonal' counts labels that are right, and no label of {name!r} ({listed(labels)}) "
-                    f"is a class ({listed(classes)}); take 'full', or name its labels as the classes"
+                    f"constraints='diagonal' requires labels that are classes ({listed(classes)}); {name!r} has the "
+                    f"labels {listed(labels)}; use constraints='full', or rename its labels"
                 )
-            says.append(Probabilistic(name, tuple(range(at, at + len(labels))), tuple(labels), only))
-            at += len(labels)
-        terms: dict[RegionMixture, Probabilistic] = {}
-        for cells in dict.fromkeys(self.regions_):
-            places = tuple(range(at, at + len(cells.names)))
-            owner = None if cells.owner is None or cells.kind != "class" else tuple(cells.owner.tolist())
-            terms[cells] = Probabilistic(f"input {len(terms) + 1}", places, cells.names, owner)
-            at += len(cells.names)
-        return StackingFeatures(tuple(says), tuple(terms[cells] for cells in self.regions_), seed)
+            terms.append(Probabilistic(name, tuple(range(start, start + len(labels))), tuple(labels), value_class))
+            start += len(labels)
+        by_mixture: dict[RegionMixture, Probabilistic] = {}
+        for region in dict.fromkeys(self.regions_):
+            columns = tuple(range(start, start + len(region.names)))
+            component_class = region.component_class if region.kind == "class" else None
+            value_class = None if component_class is None else tuple(component_class.tolist())
+            by_mixture[region] = Probabilistic(f"input {len(by_mixture) + 1}", columns, region.names, value_class)
+            start += len(region.names)
+        return StackingFeatures(tuple(terms), tuple(by_mixture[region] for region in self.regions_), seed)
 
     @property
     def n_parameters_(self) -> int:
-        """Identifiable multipliers: counts of labels in regions, of regions, and of classes.
+        """Number of identifiable multipliers of the labels in each region, of the regions, and of the classes.
 
-        Those held at zero (constraints="diagonal", regions="class") do not count; of the others then all do.
+        With constraints="diagonal" or regions="class", the number of multipliers that are not fixed at zero.
         """
         C, mask = len(self.classes_), self.layout_.mask(len(self.classes_))
         if mask is not None:
             return C - 1 + int(mask.sum())
-        sizes = [len(cells.names) for cells in self.regions_] or [1] * len(self.alphabets_)
-        labels = sum((len(alphabet) - 1) * size for alphabet, size in zip(self.alphabets_, sizes))
-        own = sum(len(cells.names) - 1 for cells in dict.fromkeys(self.regions_))
-        return (C - 1) * (1 + labels + own)
+        sizes = [len(region.names) for region in self.regions_] or [1] * len(self.base_classes_)
+        n_labels = sum((len(labels) - 1) * size for labels, size in zip(self.base_classes_, sizes))
+        n_regions = sum(len(region.names) - 1 for region in dict.fromkeys(self.regions_))
+        return (C - 1) * (1 + n_labels + n_regions)
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
         inputs = self._read_table(X, reset=False)
-        return self._table(self._outputs_of(inputs), [cells.pmf(inputs) for cells in dict.fromkeys(self.regions_)])
+        return self._table(self._outputs_of(inputs), [region.pmf(inputs) for region in dict.fromkeys(self.regions_)])

@@ -1,6 +1,6 @@
-"""The classifiers that are combined: a list of them, or the stages of one ensemble.
+"""The classifiers that a stacking model combines: a list of classifiers, or the members of one ensemble.
 
-The output of a classifier for a row is a pmf over its labels, P[C_i = c | a_i]; an abstention is a row of NaN.
+The output of a classifier for a row is a pmf over its labels, P[C_i = c | x]; an abstention is a row of NaN.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Outputs:
     """The output of every classifier for every row."""
 
     names: tuple[str, ...]
-    alphabets: tuple[np.ndarray, ...]  # the labels of each
-    values: tuple[Array, ...]  # (n, V) of each; NaN where it abstained
+    classes: tuple[np.ndarray, ...]  # the labels of each classifier
+    values: tuple[Array, ...]  # (n, V) of each classifier; NaN where it abstains
 
     @property
     def n_rows(self) -> int:
@@ -45,78 +45,79 @@ class Members(ABC):
 
     @abstractmethod
     def fit(self, X: Inputs, y: np.ndarray, weight: Array | None, seed: int) -> Any:
-        """Train copies."""
+        """Train copies of the classifiers."""
 
     @abstractmethod
     def open(self, X: Inputs) -> None:
-        """Read the columns that will be trained on, of all rows at once."""
+        """Read the columns used in training, once for all rows."""
 
     @abstractmethod
     def outputs(self, fitted: Any, X: Inputs, decisions: str) -> Outputs:
-        """The outputs of trained ones."""
+        """The outputs of the trained classifiers."""
 
-    def settled(self, fitted: Any) -> Members:
-        """The same, where what need not be trained again is not."""
+    def with_fitted_columns(self, fitted: Any) -> Members:
+        """A copy in which output columns are fitted, so that they are not fitted again in each fold."""
         return self
 
     @property
     def used(self) -> tuple:
-        """Columns that hold outputs, and so are no input."""
+        """Columns that hold outputs and are therefore not inputs."""
         return ()
 
 
 @dataclass(frozen=True)
 class NamedMembers(Members):
-    """Named classifiers, each with the columns it sees."""
+    """Named classifiers and their input columns."""
 
     names: tuple[str, ...]
     bases: tuple[Any, ...]
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
     def with_models(self, convert: Callable[[Any, str], Any]) -> NamedMembers:
-        """A copy with other models: `convert(model, name)` of each."""
+        """A copy in which each model is replaced by `convert(model, name)`."""
         return replace(self, bases=tuple(convert(base, repr(name)) for name, base in zip(self.names, self.bases)))
 
     def open(self, X: Inputs) -> None:
         for name, base in zip(self.names, self.bases):
-            with noted(f"while {name!r} was trained"):
+            with noted(f"in the training of {name!r}"):
                 if reads_tables(base):
                     X.read(self.columns(X, name))
 
     def fit(self, X: Inputs, y: np.ndarray, weight: Array | None, seed: int) -> list[Any]:
         out = []
         for i, (name, base) in enumerate(zip(self.names, self.bases)):
-            own = int(np.random.default_rng((seed, i)).integers(2**31 - 1))  # two of a kind are not the same twice
-            with noted(f"while {name!r} was trained"):
-                part = X.to_fit(base, self.columns(X, name))
-                out.append(base if is_read(base) else trained(base, part, y, weight, own))
+            own_seed = int(np.random.default_rng((seed, i)).integers(2**31 - 1))  # different for equal classifiers
+            with noted(f"in the training of {name!r}"):
+                part = X.for_fit(base, self.columns(X, name))
+                out.append(base if is_fitted_columns(base) else trained(base, part, y, weight, own_seed))
         return out
 
-    def settled(self, fitted: list[Any]) -> NamedMembers:
-        """Answers that stand in columns have nothing more to learn."""
+    def with_fitted_columns(self, fitted: list[Any]) -> NamedMembers:
         bases = zip(self.bases, fitted)
         return replace(self, bases=tuple(model if isinstance(base, OutputColumns) else base for base, model in bases))
 
     def outputs(self, fitted: list[Any], X: Inputs, decisions: str) -> Outputs:
         each = []
         for name, model in zip(self.names, fitted):
-            with noted(f"while {name!r} predicted"):
-                each.append(output_of(model, X.to_ask(model, self.columns(X, name)), decisions, name))
-        return Outputs(self.names, tuple(a for a, _ in each), tuple(v for _, v in each))
+            with noted(f"in the prediction of {name!r}"):
+                each.append(output_of(model, X.for_predict(model, self.columns(X, name)), decisions, name))
+        return Outputs(self.names, tuple(classes for classes, _ in each), tuple(values for _, values in each))
 
     def columns(self, X: Inputs, name: str) -> Columns:
-        """The columns this classifier sees: those named, else all that are not another's answers."""
-        if isinstance(self.bases[self.names.index(name)], OutputColumns):  # `inputs` are of its mixture
+        """The input columns of a classifier (default: all that are not outputs of other classifiers)."""
+        if isinstance(self.bases[self.names.index(name)], OutputColumns):  # its `inputs` are for the regions
             return None
         if name in self.inputs:
             return tuple(self.inputs[name])
         if not self.used:
             return None
         names = X.names
-        answers = {c if c in names else names[c] for c in self.used if c in names or isinstance(c, (int, np.integer))}
-        rest = [j for j, column in enumerate(names) if column not in answers]
+        outputs = {c if c in names else names[c] for c in self.used if c in names or isinstance(c, (int, np.integer))}
+        rest = [j for j, column in enumerate(names) if column not in outputs]
         if not rest:
-            raise ValueError(f"{name!r} has no columns to learn from: all are outputs of other classifiers")
+            raise ValueError(
+                f"{name!r} has no input columns: all columns are outputs of other classifiers; add columns to X"
+            )
         return tuple(rest)
 
     @property
@@ -126,7 +127,7 @@ class NamedMembers(Members):
 
 @contextmanager
 def noted(where: str) -> Iterator[None]:
-    """Say of an error which classifier it came from."""
+    """Add to an exception which classifier raised it."""
     try:
         yield
     except Exception as error:
@@ -136,7 +137,7 @@ def noted(where: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class EnsembleMembers(Members):
-    """The stages of a boosting, or the members of scikit-learn's bagging and forests."""
+    """The stages of boosting, or the members of bagging and forests of scikit-learn."""
 
     ensemble: Any
 
@@ -149,32 +150,30 @@ class EnsembleMembers(Members):
             X.read(None)
 
     def fit(self, X: Inputs, y: np.ndarray, weight: Array | None, seed: int) -> Any:
-        return trained(self.ensemble, X.to_fit(self.ensemble, None), y, weight, seed)
+        return trained(self.ensemble, X.for_fit(self.ensemble, None), y, weight, seed)
 
     def outputs(self, fitted: Any, X: Inputs, decisions: str) -> Outputs:
-        proba = stage_proba(fitted, X.to_ask(fitted, None))
-        word = "stage" if hasattr(fitted, "stage_proba") else "member"
-        names = tuple(f"{word} {m + 1}" for m in range(len(proba)))
+        proba = stage_proba(fitted, X.for_predict(fitted, None))
+        kind = "stage" if hasattr(fitted, "stage_proba") else "member"
+        names = tuple(f"{kind} {m + 1}" for m in range(len(proba)))
         values = [hardened(p) if decisions == "hard" else pmf(p, name) for p, name in zip(proba, names)]
         return Outputs(names, (np.asarray(fitted.classes_),) * len(names), tuple(values))
 
 
 def read_members(estimators: Any, inputs: Any, prefit: bool) -> Members:
-    """What the user gave as a list of classifiers, of (name, classifier) or (name, columns), or as one ensemble."""
+    """The classifiers in the parameter `estimators`: a list of classifiers or of pairs with names, or one ensemble."""
     if is_ensemble(estimators):
         if inputs is not None:
-            raise ValueError(
-                "inputs is not used with one ensemble, whose members see the columns it sees; leave it out"
-            )
+            raise ValueError("inputs is only used with a list of classifiers; leave it out for an ensemble")
         if prefit:
             _check_fitted(type(estimators).__name__, estimators)
         return EnsembleMembers(estimators)
     named = _named(estimators)
-    found = NamedMembers(tuple(named), tuple(named.values()), _read_inputs(inputs, tuple(named)))
+    members = NamedMembers(tuple(named), tuple(named.values()), _read_inputs(inputs, tuple(named)))
     if prefit:
         for name, base in named.items():
             _check_fitted(name, base)
-    return found
+    return members
 
 
 def _check_fitted(name: str, base: Any) -> None:
@@ -184,45 +183,46 @@ def _check_fitted(name: str, base: Any) -> None:
         check_is_fitted(base)
     except (TypeError, ValueError) as error:  # NotFittedError is the latter
         raise ValueError(
-            f"cv='prefit' needs fitted classifiers; {name!r} is not fitted. Where scikit-learn copies the combination "
-            "(cross_val_score, GridSearchCV), it copies them unfitted: wrap them in sklearn.frozen.FrozenEstimator"
+            f"cv='prefit' requires fitted classifiers; {name!r} is not fitted. cross_val_score and GridSearchCV clone "
+            "classifiers without their fit: wrap them in sklearn.frozen.FrozenEstimator"
         ) from error
 
 
 def is_ensemble(value: Any) -> bool:
-    """One object that holds many classifiers."""
+    """Whether an object is an ensemble of classifiers."""
     many = hasattr(value, "n_estimators") or hasattr(value, "stage_proba")
     return many and not isinstance(value, (list, tuple, Mapping, type))
 
 
 def _named(estimators: Any) -> dict[str, Any]:
-    wanted = "estimators must be a list of classifiers, of (name, classifier), or one ensemble"
     if isinstance(estimators, (str, type)) or not isinstance(estimators, Sequence) or not len(estimators):
-        raise ValueError(f"{wanted}; got {estimators!r}")
+        raise ValueError(
+            f"estimators must be a list of classifiers or of (name, classifier), or an ensemble; got {estimators!r}"
+        )
     pairs = [entry if _is_pair(entry) else (None, entry) for entry in estimators]
-    pairs = [(name, _read_one(base)) for name, base in pairs]
+    pairs = [(name, _read_classifier(base)) for name, base in pairs]
     kinds = Counter(type(base).__name__.lower() for name, base in pairs if name is None)
-    counted: Counter = Counter()
-    found: dict[str, Any] = {}
+    numbers: Counter = Counter()
+    named: dict[str, Any] = {}
     for name, base in pairs:
         if name is None:
             kind = type(base).__name__.lower()
-            counted[kind] += 1
-            name = kind if kinds[kind] == 1 else f"{kind}-{counted[kind]}"
-        if name in found:
-            raise ValueError(f"estimators has two classifiers named {name!r}; names must differ")
-        found[name] = base
-    return found
+            numbers[kind] += 1
+            name = kind if kinds[kind] == 1 else f"{kind}-{numbers[kind]}"
+        if name in named:
+            raise ValueError(f"estimators has two classifiers named {name!r}; names must be unique")
+        named[name] = base
+    return named
 
 
 def _is_pair(entry: Any) -> bool:
     return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
 
 
-def _read_one(base: Any) -> Any:
+def _read_classifier(base: Any) -> Any:
     """A classifier, or the columns that hold its outputs."""
     if base is None:
-        raise ValueError("estimators names a classifier None; leave it out")
+        raise ValueError("estimators contains None instead of a classifier; leave it out")
     if isinstance(base, (str, int, np.integer, list, Mapping)) and not isinstance(base, bool):
         return OutputColumns(base)
     return read_base(base)
@@ -232,27 +232,27 @@ def _read_inputs(inputs: Any, names: tuple[str, ...]) -> dict[str, list]:
     if inputs is None:
         return {}
     if not isinstance(inputs, Mapping):
-        raise ValueError(f"inputs must be None or a dict, classifier's name -> list of columns; got {inputs!r}")
+        raise ValueError(f"inputs must be None or a dict, classifier name -> list of columns; got {inputs!r}")
     for name, columns in inputs.items():
         if name not in names:
-            raise ValueError(f"inputs names a classifier {name!r}; they are {', '.join(map(repr, names))}")
+            raise ValueError(f"inputs: unknown classifier {name!r}; the names are {', '.join(map(repr, names))}")
         if isinstance(columns, str) or not np.iterable(columns) or not len(list(columns)):
-            raise ValueError(f"inputs must be a dict, classifier's name -> list of columns; {name!r} has {columns!r}")
+            raise ValueError(f"inputs must be a dict, classifier name -> list of columns; {name!r} has {columns!r}")
     return {name: list(columns) for name, columns in inputs.items()}
 
 
-def is_read(base: Any) -> bool:
-    """Columns whose labels are known: there is nothing to train."""
+def is_fitted_columns(base: Any) -> bool:
+    """Whether a base is output columns whose labels are already known."""
     return isinstance(base, OutputColumns) and hasattr(base, "classes_")
 
 
 def trained(base: Any, X: Any, y: np.ndarray, weight: Array | None, seed: int) -> Any:
-    """A fitted copy; what is random in it and has no seed of its own takes this one."""
+    """A fitted copy; every `random_state` that is None is set to the seed."""
     model = clone(base)
     options = model.get_params()
-    loose = [n for n, value in options.items() if n.split("__")[-1] == "random_state" and value is None]
-    if loose:
-        model.set_params(**dict.fromkeys(loose, seed))
+    unseeded = [n for n, value in options.items() if n.split("__")[-1] == "random_state" and value is None]
+    if unseeded:
+        model.set_params(**dict.fromkeys(unseeded, seed))
     return model.fit(X, y, **weight_arguments(model, weight))
 
 
@@ -261,8 +261,8 @@ def output_of(model: Any, X: Any, decisions: str, name: str) -> tuple[np.ndarray
     soft = hasattr(model, "predict_proba")
     if decisions == "soft" and not soft:
         raise ValueError(
-            f"decisions='soft' needs probabilities, and {name!r} ({type(model).__name__}) has no predict_proba; take "
-            "decisions='auto', or wrap it in scikit-learn's CalibratedClassifierCV"
+            f"decisions='soft' requires predict_proba, which {name!r} ({type(model).__name__}) does not have; set "
+            "decisions='auto', or wrap it in CalibratedClassifierCV of scikit-learn"
         )
     if soft and decisions != "hard":
         return np.asarray(model.classes_), pmf(np.array(model.predict_proba(X), dtype=float), name)
@@ -271,31 +271,32 @@ def output_of(model: Any, X: Any, decisions: str, name: str) -> tuple[np.ndarray
 
 
 def stage_proba(ensemble: Any, X: Any) -> Sequence[Array]:
-    """The output of each member of a fitted ensemble, (n, C) in the order of its `classes_`."""
+    """(n, C) output of each member of a fitted ensemble, in the order of its `classes_`."""
     if hasattr(ensemble, "stage_proba"):
         return list(ensemble.stage_proba(X))
     if not hasattr(ensemble, "estimators_"):
         raise ValueError(
-            f"{type(ensemble).__name__} does not show its members (no estimators_, no stage_proba); give a list of "
-            "classifiers instead"
+            f"{type(ensemble).__name__} has neither estimators_ nor stage_proba, so its members are not accessible; "
+            "give a list of classifiers"
         )
     members = ensemble.estimators_
     members = list(members.ravel() if isinstance(members, np.ndarray) else members)
     if is_regressor(members[0]):
         raise ValueError(
-            f"the members of {type(ensemble).__name__} are no classifiers, only their sum is; give it as one of a list"
+            f"the members of {type(ensemble).__name__} are regressors, not classifiers; give the ensemble as an "
+            "element of a list"
         )
     columns = getattr(ensemble, "estimators_features_", [None] * len(members))
     classes = np.asarray(ensemble.classes_)
-    # scikit-learn's bagging and forests train on positions among the classes, and on arrays
+    # bagging and forests of scikit-learn train their members on arrays, with positions in `classes_` as labels
     numbered = type(members[0]).__module__.startswith("sklearn.tree") or hasattr(ensemble, "estimators_features_")
     plain = np.asarray(X) if numbered else X
     out = []
-    for member, seen in zip(members, columns):
-        part = plain if seen is None else _safe_indexing(plain, seen, axis=1)
+    for member, used in zip(members, columns):
+        part = plain if used is None else _safe_indexing(plain, used, axis=1)
         labels, proba = output_of(member, part, "auto", type(member).__name__)
-        places = np.asarray(labels).astype(int) if numbered and not _same(labels, classes) else None
-        out.append(aligned(proba, labels if places is None else classes[places], classes))
+        codes = np.asarray(labels).astype(int) if numbered and not _same(labels, classes) else None
+        out.append(aligned(proba, labels if codes is None else classes[codes], classes))
     return out
 
 

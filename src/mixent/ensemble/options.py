@@ -8,17 +8,17 @@ from mixent.maxent.options import ComponentOptions
 
 
 class InputRegions(ComponentOptions):
-    """Regions of the input space: the components of a mixture of the columns, their number chosen by BIC.
+    """Regions of the input space: the components of a mixture of the columns, with their number chosen by BIC.
 
     Parameters
     ----------
-    kind : "union", "class" or "pooled"
-        "union": one mixture per class, responsibilities over the components of all classes; "pooled": one mixture of
-        all rows; "class": responsibilities within each class's own mixture, which enter that class's multipliers only.
-    max_components : int
-        Most components of a mixture (of each class).
-    covariance : str
-        Covariance structure of the mixtures, see `GaussianMixture`.
+    kind : {"union", "class", "pooled"}, default="union"
+        "union": one mixture per class, with responsibilities over the components of all classes; "pooled": one mixture
+        of all rows; "class": responsibilities within the mixture of each class, with multipliers for that class only.
+    max_components : int, default=6
+        Maximum number of components of a mixture (of each class).
+    covariance : str, default="VVV"
+        Covariance structure of the mixtures; see `GaussianMixture`.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class InputRegions(ComponentOptions):
         self.covariance = covariance
 
     def check(self) -> None:
-        """Refuse values that are not allowed."""
+        """Raise an error if a value is invalid."""
         super().check()
         get_structure(self.covariance)
 

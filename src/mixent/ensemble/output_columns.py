@@ -15,23 +15,37 @@ from mixent.core.arrays import Array
 from mixent.data import missing_mask
 from mixent.ensemble.pmfs import PMF, one_hot, pmf
 
-MOST_FRACTIONS = 10  # numbers that are not whole among labels
+MAX_FRACTIONS = 10  # most labels that are not integers
 
 
 class OutputColumns(ClassifierMixin, Estimator):
-    """A classifier whose outputs are columns of the table: they are read, nothing is trained.
+    """A classifier whose predictions are columns of the table; nothing is trained.
+
+    It is an element of a stacking model: a classifier that is not available itself, but whose labels or probabilities
+    are. Predictions are read from the table; the maximum entropy model of `MaxEntStackingClassifier` weights them.
 
     Parameters
     ----------
     columns : str, int, list or dict
-        One column: the label it gave to each row, of any alphabet ("unsure" is a label like others). A list: its
-        probabilities of the classes, in the order of the sorted classes. A dict: label -> column of probabilities; one
-        class may be left out, whose probability is the rest. A blank is an abstention.
+        One column: the predicted label of each row; labels need not be classes ("unsure" is a label like any other). A
+        list of columns: the probabilities of the classes in sorted order. A dict: label -> column of probabilities; one
+        class may be left out, whose probability is the remainder. A missing value is an abstention.
 
     Attributes
     ----------
-    classes_ : (V,) array
-        Its labels.
+    classes_ : ndarray of shape (n_labels,)
+        Labels of the classifier.
+
+    See Also
+    --------
+    MaxEntStackingClassifier : Combines classifiers, some of which may be output columns.
+    HMMStackingClassifier : Combines classifiers by hidden Markov models.
+    sklearn.frozen.FrozenEstimator : Wrapper of a fitted classifier that is not trained again.
+
+    References
+    ----------
+    .. [1] Pal, S. (2006). Maximum Entropy and Improved Iterative Scaling for Classification on Mixed Spaces, Ensemble
+       Classification and Extensions. PhD thesis, The Pennsylvania State University. Section 3.2.1 (document 004).
 
     Examples
     --------
@@ -46,7 +60,7 @@ class OutputColumns(ClassifierMixin, Estimator):
         self.columns = columns
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn which labels there are.
+        """Determine the labels.
 
         Parameters
         ----------
@@ -58,35 +72,36 @@ class OutputColumns(ClassifierMixin, Estimator):
         self
         """
         if self._hard:
-            said = _column(X, self.columns)
-            present = said[~missing_mask(said)]
+            labels = _column(X, self.columns)
+            present = labels[~missing_mask(labels)]
             if not len(present):
-                raise ValueError(f"column {self.columns!r} is blank in every row; there is nothing to learn from")
-            self.classes_ = alphabet(present.tolist())
+                raise ValueError(f"column {self.columns!r} is missing in every row; leave this classifier out")
+            self.classes_ = sorted_labels(present.tolist())
             self._check_labels()
             return self
         classes = np.unique(y)
         if isinstance(self.columns, Mapping):
-            left = [c for c in classes.tolist() if c not in self.columns]
-            strange = [c for c in self.columns if c not in classes.tolist()]
-            self.classes_ = alphabet([*self.columns, *left] if len(left) == 1 and not strange else self.columns)
+            omitted = [c for c in classes.tolist() if c not in self.columns]
+            unknown = [c for c in self.columns if c not in classes.tolist()]
+            complete = len(omitted) == 1 and not unknown
+            self.classes_ = sorted_labels([*self.columns, *omitted] if complete else self.columns)
             return self
         if len(self.columns) != len(classes):
             raise ValueError(
-                f"{len(self.columns)} columns of probabilities {list(self.columns)!r} for {len(classes)} classes; give "
-                "one for each class, in sorted order, or a dict label -> column"
+                f"columns must hold one column of probabilities for each of {len(classes)} classes, in sorted order; "
+                f"got {list(self.columns)!r}; give {len(classes)} columns, or a dict label -> column"
             )
         self.classes_ = classes
         return self
 
     def _check_labels(self) -> None:
-        """Numbers of which there are so many are probabilities or scores, and no labels."""
+        """Refuse a column with many fractions, which are probabilities or scores rather than labels."""
         fractions = [v for v in self.classes_.tolist() if isinstance(v, float) and not v.is_integer()]
-        if len(fractions) > MOST_FRACTIONS:
+        if len(fractions) > MAX_FRACTIONS:
             raise ValueError(
-                f"column {self.columns!r} holds {len(self.classes_)} different numbers, such as {fractions[0]:g}: they "
-                "are no labels. Name probabilities by a list with a column for each class, in sorted order, or by a "
-                "dict label -> column, which may leave out one class"
+                f"column {self.columns!r} must hold labels; got {len(self.classes_)} different numbers, such as "
+                f"{fractions[0]:g}; give probabilities as a list with one column for each class, in sorted order, or "
+                "as a dict label -> column, which may leave out one class"
             )
 
     @property
@@ -95,13 +110,13 @@ class OutputColumns(ClassifierMixin, Estimator):
 
     @property
     def used(self) -> tuple:
-        """The columns that are read."""
+        """The columns that hold the predictions."""
         if self._hard:
             return (self.columns,)
         return tuple(self.columns.values() if isinstance(self.columns, Mapping) else self.columns)
 
     def predict_proba(self, X: Any) -> Array:
-        """The output for each row.
+        """Probabilities of the labels.
 
         Parameters
         ----------
@@ -109,7 +124,7 @@ class OutputColumns(ClassifierMixin, Estimator):
 
         Returns
         -------
-        (n, V) array in the order of `classes_`; NaN where the output is missing, or a label never seen before.
+        (n, V) array in the order of `classes_`; NaN where the prediction is missing or an unknown label.
         """
         check_is_fitted(self)
         if self._hard:
@@ -119,14 +134,15 @@ class OutputColumns(ClassifierMixin, Estimator):
         )
         order = list(named.values())
         given = {label: _numbers(X, column) for label, column in named.items()}
-        rest = 1.0 - sum(given.values())  # of the one class that may be left out
-        rest = np.where(np.abs(rest) < PMF, 0.0, rest)
-        proba = np.column_stack([given.get(label, rest) for label in self.classes_.tolist()])
-        gone, some = np.isnan(proba).all(axis=1), np.isnan(proba).any(axis=1)
-        if (some & ~gone).any():
-            row = int(np.flatnonzero(some & ~gone)[0])
+        remainder = 1.0 - sum(given.values())  # probability of the class that may be left out
+        remainder = np.where(np.abs(remainder) < PMF, 0.0, remainder)
+        proba = np.column_stack([given.get(label, remainder) for label in self.classes_.tolist()])
+        missing = np.isnan(proba)
+        partly_missing = missing.any(axis=1) & ~missing.all(axis=1)
+        if partly_missing.any():
+            row = int(np.flatnonzero(partly_missing)[0])
             raise ValueError(
-                f"the probabilities in {list(order)!r} must be blank together; row {row} has {proba[row].tolist()}"
+                f"the probabilities in {list(order)!r} must be missing together; row {row} has {proba[row].tolist()}"
             )
         return pmf(proba, ", ".join(map(str, order)))
 
@@ -144,20 +160,20 @@ class OutputColumns(ClassifierMixin, Estimator):
 
         Returns
         -------
-        (n,) array; None where the output is missing.
+        (n,) array; None where the prediction is missing.
         """
         proba = self.predict_proba(X)
         absent = np.isnan(proba).any(axis=1)
-        said = self.classes_[np.where(np.isnan(proba), 0.0, proba).argmax(axis=1)]
+        labels = self.classes_[np.where(np.isnan(proba), 0.0, proba).argmax(axis=1)]
         if not absent.any():
-            return said
-        said = said.astype(object)
-        said[absent] = None
-        return said
+            return labels
+        labels = labels.astype(object)
+        labels[absent] = None
+        return labels
 
 
-def alphabet(labels: Iterable[Any]) -> np.ndarray:
-    """The different labels, sorted; numbers before text where there are both, each as it is."""
+def sorted_labels(labels: Iterable[Any]) -> np.ndarray:
+    """The distinct labels, sorted; numbers before text."""
     different = set(labels)
     if len({isinstance(label, str) for label in different}) == 1:
         return np.array(sorted(different))
@@ -170,7 +186,7 @@ def _column(X: Any, column: Any) -> np.ndarray:
     try:
         return np.asarray(_safe_indexing(X, column, axis=1), dtype=object)
     except (KeyError, IndexError, ValueError) as error:
-        raise ValueError(f"X has no column {column!r}, which an ensemble's outputs should stand in") from error
+        raise ValueError(f"X has no column {column!r}, which should hold the outputs of a classifier") from error
 
 
 def _numbers(X: Any, column: Any) -> Array:

@@ -1,4 +1,4 @@
-"""Where in the input space a row lies: the hidden component of a mixture, a probabilistic instance (section 3.2.2)."""
+"""Regions of the input space: the hidden component of a mixture of the columns (document 004, section 3.2.2)."""
 
 from __future__ import annotations
 
@@ -27,44 +27,43 @@ from mixent.mixtures.problem import MixtureParams, Ready
 class RegionMixture:
     """The components of a mixture of some columns.
 
-    kind "pooled": one mixture of all rows. "union": a mixture per class, responsibilities over all classes' components
-    together. "class": responsibilities within each class's own mixture; a cell then has a multiplier for its own class
-    only.
+    kind "pooled": one mixture of all rows. "union": one mixture per class, with responsibilities over the components of
+    all classes. "class": responsibilities within the mixture of each class, with multipliers for that class only.
     """
 
     columns: tuple[int, ...]  # positions in X
     kind: str
     mixture: Any  # GaussianMixture ("pooled") or MixtureClassifier
-    classes: tuple[int, ...]  # positions of the mixture's classes among all: one may have no row to learn from
+    classes: tuple[int, ...]  # positions of the mixture's classes among all classes; a class may have no rows
 
     def with_models(self, convert: Callable[[Any, str], Any]) -> RegionMixture:
         """A copy with another mixture."""
         return replace(self, mixture=convert(self.mixture, ""))
 
     @property
-    def owner(self) -> np.ndarray | None:
-        """(K,) position among all classes of the one each component was learned from."""
+    def component_class(self) -> np.ndarray | None:
+        """(K,) the class of each component, as its position among all classes; None for a pooled mixture."""
         return None if self.kind == "pooled" else np.array(self.classes)[self.mixture.component_class_]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the cells."""
-        if self.owner is None:
+        """Names of the regions."""
+        if self.component_class is None:
             return tuple(f"region {k + 1}" for k in range(self.mixture.params_.n_components))
         of = self.mixture.classes_[self.mixture.component_class_]
         return tuple(f"region {k + 1} (of {label})" for k, label in enumerate(of))
 
     def pmf(self, X: Inputs) -> Array:
-        """(n, K) P[M = k | a]."""
+        """(n, K) probabilities of the regions, P[M = k | x]."""
         table = self.mixture._read(X.read_by(self.mixture, self.columns))
         return self._cells(self.mixture.params_, self.mixture._block(table))
 
     def held_out(self, X: Inputs, likelihood: Array, weight: Array | None, folds: Sequence[Fold]) -> Array:
-        """(n, K) of each row as if its fold had not been seen; rows of no fold as they are.
+        """(n, K) probabilities of the regions, for each row from the other folds; rows without a fold as in `pmf`.
 
-        Statistics are additive: those of the other folds, at the components found, give components that keep their
-        places. In that one step a row's own label loses most of its hold: how many components there are, and where, has
-        still seen it.
+        The components of each fold are one EM step away from the fitted ones, with the statistics of the other folds,
+        so they keep their order. This removes most of the influence of a row's own label; a small part remains in the
+        number and the initial positions of the components.
         """
         mixture, problem = self.mixture, self.mixture.problem_
         table = mixture._read(X.read_by(mixture, self.columns))
@@ -73,7 +72,7 @@ class RegionMixture:
         gaussian = problem.family.gaussian
         aligned = gaussian is None or gaussian.axis_aligned
         K = mixture.params_.n_components
-        for train, held in folds:
+        for train, test in folds:
             part = select_columns(
                 table.take(train),
                 mixture.varying_,
@@ -83,21 +82,21 @@ class RegionMixture:
             with choose_executor(mixture.n_jobs, len(train), K) as executor:
                 count = partial(problem.stats, problem.prepare(mixture.params_))
                 params = problem.update(mixture.params_, executor.total(count, blocks(part, K, aligned)))
-            out[held] = self._cells(params, mixture._block(table.take(held)))
+            out[test] = self._cells(params, mixture._block(table.take(test)))
         return out
 
     def _cells(self, params: MixtureParams, block: Block) -> Array:
         problem, K = self.mixture.problem_, params.n_components
-        owner = self.owner if self.kind == "class" else None
+        component_class = self.component_class if self.kind == "class" else None
 
         def cells(ready: Ready, part: Block) -> Array:
-            if owner is None:
+            if component_class is None:
                 return block_resp(problem, ready, part).T
             log_joint = problem.log_components(ready, part) + np.log(params.weights.sum(axis=0))[:, None]
-            for c in np.unique(owner):
-                mine = log_joint[owner == c]
-                softmax_columns(mine)
-                log_joint[owner == c] = mine
+            for c in np.unique(component_class):
+                within = log_joint[component_class == c]
+                softmax_columns(within)
+                log_joint[component_class == c] = within
             return log_joint.T
 
         return each_row(problem, params, block, cells, K, self.mixture.n_jobs)
@@ -106,23 +105,23 @@ class RegionMixture:
 def fit_regions(
     X: Inputs, y: np.ndarray, weight: Array | None, columns: tuple[int, ...], kind: str, options: dict[str, Any]
 ) -> Any:
-    """The fitted mixture of these columns; the number of components by BIC."""
+    """The fitted mixture of these columns; BIC chooses the number of components."""
     common = dict(options)
-    covariance, most = common.pop("covariance"), common.pop("max_components")
+    covariance, max_components = common.pop("covariance"), common.pop("max_components")
     part = X.read(columns)
     if kind == "pooled":
-        pooled = GaussianMixture("auto", [covariance], search=Search("bic", most), **common)
+        pooled = GaussianMixture("auto", [covariance], search=Search("bic", max_components), **common)
         return pooled.fit(part, sample_weight=weight)
-    search = Search("bic", most, per_class=True)
+    search = Search("bic", max_components, per_class=True)
     return MixtureClassifier("auto", [covariance], search=search, **common).fit(part, y, weight)
 
 
-def place_columns(columns: Sequence[Any], names: Sequence[str], option: str) -> tuple[int, ...]:
-    """Positions of columns named or numbered by the user."""
+def column_positions(columns: Sequence[Any], names: Sequence[str], option: str) -> tuple[int, ...]:
+    """Positions of columns given by name or position."""
     names, out = list(names), []
     for column in columns:
-        at = names.index(column) if isinstance(column, str) and column in names else column
-        if isinstance(at, (bool, str)) or not isinstance(at, (int, np.integer)) or not 0 <= at < len(names):
-            raise ValueError(f"{option} names a column {column!r} that X does not have; columns are {listed(names)}")
-        out.append(int(at))
+        index = names.index(column) if isinstance(column, str) and column in names else column
+        if isinstance(index, (bool, str)) or not isinstance(index, (int, np.integer)) or not 0 <= index < len(names):
+            raise ValueError(f"{option}: X has no column {column!r}; its columns are {listed(names)}")
+        out.append(int(index))
     return tuple(out)

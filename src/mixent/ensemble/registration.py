@@ -1,4 +1,4 @@
-"""What the rest of the library knows of the estimators in this folder."""
+"""Registration of the estimators in this folder."""
 
 from __future__ import annotations
 
@@ -32,49 +32,49 @@ from mixent.mixtures import GaussianMixture, MixtureClassifier
 
 CLASSES = {"classes_": np.ndarray, "class_prior_": np.ndarray}
 BOOSTING = {"schema_": Schema, **CLASSES, "prior_shift_": np.ndarray}
-STACKING = {**CLASSES, "members_": Members, "alphabets_": tuple, "base_names_": tuple, "base_errors_": np.ndarray}
-CONSTRAINTS = 2_000  # rows times other classes beyond which the kernel machine of a stack is fitted once, on landmarks
+STACKING = {**CLASSES, "members_": Members, "base_classes_": tuple, "base_names_": tuple, "base_errors_": np.ndarray}
+CONSTRAINTS = 2_000  # margin constraints beyond which the kernel classifier of a stack is fitted once, on landmarks
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
 def stages(model: Any) -> list[Any]:
-    """The fitted stages of a boosting."""
+    """The fitted stages of a boosted classifier."""
     if isinstance(model, WeightBoostClassifier):
-        every = model.binary_boostings_
-        if not every or not all(isinstance(one, BinaryBoosting) for one in every):
-            raise ValueError("binary_boostings_ holds no boosting")
-        runs = [(one.estimators, one.alphas) for one in every]
+        boostings = model.binary_boostings_
+        if not boostings or not all(isinstance(boosting, BinaryBoosting) for boosting in boostings):
+            raise ValueError("binary_boostings_ must hold BinaryBoosting objects")
+        runs = [(boosting.estimators, boosting.alphas) for boosting in boostings]
     else:
         runs = [(model.estimators_, model.alphas_)]
     for fitted, alphas in runs:
         if not fitted or len(fitted) != len(alphas) or not all(hasattr(stage, "predict") for stage in fitted):
-            raise ValueError("a stage is missing or no classifier")
+            raise ValueError("a stage is missing or is not a classifier")
     return [stage for fitted, _ in runs for stage in fitted]
 
 
 def combined(model: BaseStacking) -> list[Any]:
-    """The fitted classifiers of a stack, and the mixtures of its cells."""
+    """The fitted classifiers of a stacking model, and the mixtures of its regions."""
     fitted, listed = getattr(model, "fitted_", None), isinstance(model.members_, NamedMembers)
-    found = fitted if isinstance(fitted, list) else [fitted]
-    sizes = len(found), len(model.base_names_), len(model.alphabets_)
+    bases = fitted if isinstance(fitted, list) else [fitted]
+    sizes = len(bases), len(model.base_names_), len(model.base_classes_)
     if listed != isinstance(fitted, list) or (listed and len(set(sizes)) > 1):
-        raise ValueError("fitted_ are not the classifiers that are combined")
-    if not all(hasattr(base, "predict") for base in found):
-        raise ValueError("a classifier is missing or none")
-    cells = getattr(model, "regions_", ())
+        raise ValueError("fitted_ does not hold the combined classifiers")
+    if not all(hasattr(base, "predict") for base in bases):
+        raise ValueError("a classifier is missing or is not a classifier")
+    regions = getattr(model, "regions_", ())
     mixtures = GaussianMixture | MixtureClassifier
-    if not all(isinstance(one, RegionMixture) and isinstance(one.mixture, mixtures) for one in cells):
-        raise ValueError("regions_ have no mixture")
-    return [*found, *(one.mixture for one in cells)]
+    if not all(isinstance(region, RegionMixture) and isinstance(region.mixture, mixtures) for region in regions):
+        raise ValueError("regions_ has no mixture")
+    return [*bases, *(region.mixture for region in regions)]
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
 
 
 def columns_of_members(model: BaseStacking) -> Schema:
-    """The columns of the table, each of the kind that the first classifier reads it as."""
+    """The columns of the table, each with the type that the first classifier uses it as."""
     named = hasattr(model, "feature_names_in_")
     names = [str(n) for n in model.feature_names_in_] if named else [f"x{j}" for j in range(model.n_features_in_)]
     known: dict[str, Column] = {}
@@ -86,10 +86,10 @@ def columns_of_members(model: BaseStacking) -> Schema:
 
 def _columns_of(base: Any, names: list[str]) -> Iterable[Column]:
     if isinstance(base, OutputColumns):
-        places = [names[c] if isinstance(c, int) else str(c) for c in base.used]
-        kind: tuple[Any, ...] = ("categorical", tuple(base.classes_.tolist())) if len(places) == 1 else ("continuous",)
-        return [Column(name, *kind) for name in places]
-    for model in (base, *(step for _, step in getattr(base, "steps", ()))):  # or of a pipeline
+        used = [names[c] if isinstance(c, int) else str(c) for c in base.used]
+        kind: tuple[Any, ...] = ("categorical", tuple(base.classes_.tolist())) if len(used) == 1 else ("continuous",)
+        return [Column(name, *kind) for name in used]
+    for model in (base, *(step for _, step in getattr(base, "steps", ()))):  # the steps of a pipeline
         entry = find(type(model))
         schema = None if entry is None else entry.columns(model)
         if schema is not None:
@@ -101,11 +101,11 @@ def _columns_of(base: Any, names: list[str]) -> Iterable[Column]:
 
 
 def make_stack(setting: Setting) -> MaxEntStackingClassifier:
-    """Four models that err in different ways, none with a search of its own: each is fitted once for every fold."""
+    """A stack of four different models without hyperparameter search: each is fitted once for every fold."""
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
     med: dict[str, Any] = {"C": 3.0}
-    if setting.shape.n_constraints > CONSTRAINTS:  # one fit each: the stack itself calibrates its scores
+    if setting.shape.n_constraints > CONSTRAINTS:  # without calibration by further fits: the stack calibrates
         med = {"C": 10.0, "kernel__n_landmarks": 100, "calibration": None}
     forest = RandomForestClassifier(200, min_samples_leaf=2, n_jobs=1)
     boosting = HistGradientBoostingClassifier(learning_rate=0.05, max_iter=150, max_leaf_nodes=15)
@@ -187,7 +187,7 @@ register(
 register(
     "output-columns",
     task="classification",
-    title="Answers that stand in the table",
+    title="Predictions given as columns of the table",
     describe=describe_columns,
     state={"classes_": np.ndarray},
     listed=False,

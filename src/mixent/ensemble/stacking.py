@@ -1,4 +1,4 @@
-"""The base of classifiers that combine others: training these, out of fold, and reading their outputs."""
+"""Base class of stacking models: trains the combined classifiers and computes their outputs out of fold."""
 
 from __future__ import annotations
 
@@ -21,38 +21,46 @@ from mixent.core.arrays import Array
 from mixent.data import Labels, Table, listed, read_labels, read_weights
 from mixent.data.frames import check_held, is_frame, unwrapped
 from mixent.ensemble.inputs import Columns, Inputs
-from mixent.ensemble.members import DECISIONS, EnsembleMembers, Members, NamedMembers, Outputs, is_read, read_members
+from mixent.ensemble.members import (
+    DECISIONS,
+    EnsembleMembers,
+    Members,
+    NamedMembers,
+    Outputs,
+    is_fitted_columns,
+    read_members,
+)
 from mixent.ensemble.output_columns import OutputColumns
 
-WORDS = ("prefit", "train")
+CV_NAMES = ("prefit", "train")
 FOLDS = 5
 
 
 @dataclass(frozen=True)
 class FitInput:
-    """What `fit` was given, checked."""
+    """The checked arguments of `fit`."""
 
     X: Inputs
     labels: Labels
-    codes: np.ndarray  # (n,) -1 without a label
+    codes: np.ndarray  # (n,) -1 for unlabelled rows
     weight: Array | None
-    counted: np.ndarray  # (n,) bool: rows with a label and a weight
-    labelled: np.ndarray  # (n,) bool: rows with a label, which splits of the user's are numbered by
+    counted: np.ndarray  # (n,) bool: labelled rows of positive weight
+    labelled: np.ndarray  # (n,) bool: labelled rows, to which the indices of given splits refer
     seed: int
 
 
 class BaseStacking(ProbabilisticClassifier):
     """A classifier whose features are the outputs of other classifiers.
 
-    A subclass has the options estimators, cv, decisions, n_jobs and random_state, and may have inputs.
+    A subclass has the parameters estimators, cv, decisions, n_jobs and random_state, and possibly inputs.
     """
 
     members_: Members
     fitted_: Any
-    alphabets_: tuple[np.ndarray, ...]
+    base_classes_: tuple[np.ndarray, ...]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Options, and with `deep` those of the classifiers: `name__option`.
+        """Parameters of the model and, with `deep`, of the classifiers (`name__parameter`).
 
         Parameters
         ----------
@@ -70,12 +78,12 @@ class BaseStacking(ProbabilisticClassifier):
         return out
 
     def set_params(self, **params: Any) -> Self:
-        """Set options, also those of named classifiers (`name__option`), or put another in their place (`name`).
+        """Set parameters of the model and of named classifiers (`name__parameter`), or replace a classifier (`name`).
 
         Parameters
         ----------
         **params
-            Option -> value.
+            Parameter -> value.
 
         Returns
         -------
@@ -100,9 +108,9 @@ class BaseStacking(ProbabilisticClassifier):
     def _check_stacking(self) -> None:
         check_choice("decisions", self.decisions, DECISIONS)
         check_jobs(self.n_jobs)
-        if not (isinstance(self.cv, str) and self.cv in WORDS):
-            trained = "'train' (outputs on the rows the classifiers were trained on)"
-            check_folds("cv", self.cv, also=f"{trained} or 'prefit' (they are fitted already)")
+        if not (isinstance(self.cv, str) and self.cv in CV_NAMES):
+            trained = "'train' (outputs on the training rows of the classifiers)"
+            check_folds("cv", self.cv, also=f"{trained} or 'prefit' (classifiers that are already fitted)")
 
     @property
     def _prefit(self) -> bool:
@@ -119,21 +127,21 @@ class BaseStacking(ProbabilisticClassifier):
         weight = read_weights(sample_weight, n)
         if labels.codes is None and not self._prefit:
             raise ValueError(
-                "y holds label probabilities, which classifiers cannot be trained on; give labels, or fitted "
-                "classifiers with cv='prefit'"
+                "y must hold labels, because the classifiers cannot be trained on label probabilities; give labels, or "
+                "use fitted classifiers with cv='prefit'"
             )
         labelled = labels.likelihood.min(axis=1) < 1
         labels = _with_weight(labels, weight)
         likelihood = labels.likelihood
-        known = likelihood.min(axis=1) < 1  # even probabilities are a label too: that the row is of no class rather
+        known = likelihood.min(axis=1) < 1  # equal probabilities that sum to one are a label, if an uninformative one
         codes = np.where(known, likelihood.argmax(axis=1), -1)
         counted = known if weight is None else known & (weight > 0)
         if len(np.unique(codes[counted])) < 2:
-            raise ValueError("the labelled rows with a weight are of one class; give some rows of two classes at least")
+            raise ValueError("the labelled rows of positive weight have one class; at least two classes are required")
         return FitInput(X, labels, codes, weight, counted, labelled, int(rng.randint(2**31 - 1)))
 
     def _read_table(self, X: Any, *, reset: bool) -> Inputs:
-        """The table as the classifiers get it; what is in it is theirs to check."""
+        """The table that is passed to the classifiers, which check its values."""
         tables: dict[Columns, Table] = {None: X} if isinstance(X, Table) else {}
         check_held(X)
         X = unwrapped(X)
@@ -143,57 +151,56 @@ class BaseStacking(ProbabilisticClassifier):
         return Inputs(validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False), tables)
 
     def _train(self, given: FitInput, show: Any) -> tuple[Outputs, list[Fold], FitInput]:
-        """Train the classifiers; their outputs for the rows, out of fold by default, and the folds.
+        """Train the classifiers; return their outputs for the rows (by default out of fold), the folds and the input.
 
-        Rows that do not count get NaN: they take no part. Nor do those that no fold of the user's holds out, which the
-        last of what is returned says; one that has to stay in training for its class, with folds of ours, counts for
-        the class term.
+        The outputs of rows that are not used are NaN. Rows that no given split holds out are not used either; they are
+        not counted in the returned input. With the default folds, a row that is never held out (the only row of its
+        class) still counts for the class frequencies.
         """
         inputs = getattr(self, "inputs", None)
         self.members_ = members = read_members(self.estimators, inputs, self._prefit)
         self._warn_of_weights(members, given.weight)
         rows = np.flatnonzero(given.counted)
         if self._prefit:
-            self.fitted_ = self._ready(members, given)
+            self.fitted_ = self._prefitted(members, given)
         else:
             members.open(given.X)
             self.fitted_ = self._fit_on(members, given, rows)
         final = members.outputs(self.fitted_, given.X.take(rows), self.decisions)
-        self.alphabets_, self.base_names_ = final.alphabets, final.names
+        self.base_classes_, self.base_names_ = final.classes, final.names
         folds: list[Fold] = []
-        values = [np.full((len(given.codes), len(a)), np.nan) for a in final.alphabets]
+        values = [np.full((len(given.codes), len(labels)), np.nan) for labels in final.classes]
         if not self._own_folds:
             for out, value in zip(values, final.values):
                 out[rows] = value
         else:
             folds = self._folds(given)
-            self._out_of_fold(members.settled(self.fitted_), given, folds, values, show)
-        found = replace(final, values=tuple(values))
-        self._warn_of_labels(found, given)
-        self.base_errors_ = _errors(found, given)
-        return found, folds, self._answered(given, folds)
+            self._out_of_fold(members.with_fitted_columns(self.fitted_), given, folds, values, show)
+        outputs = replace(final, values=tuple(values))
+        self._warn_of_labels(outputs, given)
+        self.base_errors_ = _errors(outputs, given)
+        return outputs, folds, self._without_unpredicted(given, folds)
 
-    def _answered(self, given: FitInput, folds: list[Fold]) -> FitInput:
+    def _without_unpredicted(self, given: FitInput, folds: list[Fold]) -> FitInput:
+        """The input without the rows that no given split holds out."""
         if not folds or isinstance(self.cv, (int, np.integer)):
             return given
-        held = np.zeros(len(given.codes), dtype=bool)
-        held[np.concatenate([rows for _, rows in folds])] = True
-        lost = set(given.codes[given.counted]) - set(given.codes[given.counted & held])
+        held_out = np.zeros(len(given.codes), dtype=bool)
+        held_out[np.concatenate([rows for _, rows in folds])] = True
+        lost = set(given.codes[given.counted]) - set(given.codes[given.counted & held_out])
         if lost:
             label = given.labels.classes.tolist()[min(lost)]
-            raise ValueError(f"cv holds out no row of class {label!r}; nothing is known of how it is answered")
-        return replace(given, counted=given.counted & held)
+            raise ValueError(f"cv holds out no row of class {label!r}; every class must be in a test fold")
+        return replace(given, counted=given.counted & held_out)
 
-    def _ready(self, members: Members, given: FitInput) -> Any:
-        """Classifiers that are fitted already; columns have nothing to be fitted to but their labels."""
+    def _prefitted(self, members: Members, given: FitInput) -> Any:
+        """The given fitted classifiers; for output columns, only the labels are determined."""
         if isinstance(members, EnsembleMembers):
             return members.ensemble
         assert isinstance(members, NamedMembers)
-        seen = given.X.take(np.flatnonzero(given.counted)).given(None)
-        unread = [isinstance(base, OutputColumns) and not is_read(base) for base in members.bases]
-        return [
-            clone(base).fit(seen, given.labels.classes) if new else base for base, new in zip(members.bases, unread)
-        ]
+        X = given.X.take(np.flatnonzero(given.counted)).given(None)
+        unfitted = [isinstance(base, OutputColumns) and not is_fitted_columns(base) for base in members.bases]
+        return [clone(base).fit(X, given.labels.classes) if new else base for base, new in zip(members.bases, unfitted)]
 
     def _fit_on(self, members: Members, given: FitInput, rows: np.ndarray) -> Any:
         weight = None if given.weight is None else given.weight[rows]
@@ -204,30 +211,30 @@ class BaseStacking(ProbabilisticClassifier):
         codes = np.where(given.labelled, np.maximum(given.codes, 0), -1)
         folds = label_folds(codes, given.counted, given.seed, self.cv)
         if len(folds) < 2 and isinstance(self.cv, (int, np.integer)):
-            raise ValueError("no class has two labelled rows: nothing can be held out; give more rows, or cv='train'")
-        return [(train[given.counted[train]], held[given.counted[held]]) for train, held in folds]
+            raise ValueError("no class has two labelled rows, so none can be held out; give more rows, or cv='train'")
+        return [(train[given.counted[train]], test[given.counted[test]]) for train, test in folds]
 
     def _out_of_fold(
         self, members: Members, given: FitInput, folds: list[Fold], values: list[Array], show: Any
     ) -> None:
-        def one(train: np.ndarray, held: np.ndarray) -> Outputs:
+        def outputs_of_fold(train: np.ndarray, test: np.ndarray) -> Outputs:
             fitted = self._fit_on(members, given, train)
-            return members.outputs(fitted, given.X.take(held), self.decisions)
+            return members.outputs(fitted, given.X.take(test), self.decisions)
 
         if self.n_jobs in (None, 1):
-            for f, (train, held) in enumerate(folds):
+            for f, (train, test) in enumerate(folds):
                 if show is not None:
                     show(f, len(folds), f"classifiers, fold {f + 1} of {len(folds)}")
-                self._fill(values, one(train, held), held)
+                self._fill(values, outputs_of_fold(train, test), test)
             return
-        each = Parallel(n_jobs=self.n_jobs)(delayed(one)(train, held) for train, held in folds)
-        for found, (_, held) in zip(each, folds):
-            self._fill(values, found, held)
+        results = Parallel(n_jobs=self.n_jobs)(delayed(outputs_of_fold)(train, test) for train, test in folds)
+        for outputs, (_, test) in zip(results, folds):
+            self._fill(values, outputs, test)
 
-    def _fill(self, values: list[Array], found: Outputs, held: np.ndarray) -> None:
-        """An ensemble may have more stages in a fold than in the end, or fewer: those it lacks abstain."""
-        for out, said, alphabet, wanted in zip(values, found.values, found.alphabets, self.alphabets_):
-            out[held] = aligned(said, alphabet, wanted)
+    def _fill(self, values: list[Array], outputs: Outputs, rows: np.ndarray) -> None:
+        """Store the outputs of a fold. An ensemble may have fewer stages in a fold: the others abstain."""
+        for out, value, labels, wanted in zip(values, outputs.values, outputs.classes, self.base_classes_):
+            out[rows] = aligned(value, labels, wanted)
 
     def _warn_of_weights(self, members: Members, weight: Array | None) -> None:
         if weight is None or self._prefit:
@@ -236,15 +243,15 @@ class BaseStacking(ProbabilisticClassifier):
         names = members.names if isinstance(members, NamedMembers) else (type(bases[0]).__name__,)
         for name, base in zip(names, bases):
             if not isinstance(base, OutputColumns) and weight_argument(base) is None:
-                warnings.warn(f"{name} takes no sample_weight: it is trained without", stacklevel=4)
+                warnings.warn(f"{name} does not support sample_weight and is trained without weights", stacklevel=4)
 
-    def _warn_of_labels(self, found: Outputs, given: FitInput) -> None:
+    def _warn_of_labels(self, outputs: Outputs, given: FitInput) -> None:
         classes = given.labels.classes.tolist()
-        for name, alphabet in zip(found.names, found.alphabets):
-            if not any(label in classes for label in alphabet.tolist()):
+        for name, labels in zip(outputs.names, outputs.classes):
+            if not any(label in classes for label in labels.tolist()):
                 warnings.warn(
-                    f"no label of {name!r} ({listed(alphabet.tolist())}) is a class ({listed(classes)}): their "
-                    "contributions are learned, but its error cannot be counted",
+                    f"no label of {name!r} ({listed(labels.tolist())}) is a class ({listed(classes)}): its labels are "
+                    "used, but its error cannot be computed",
                     stacklevel=4,
                 )
 
@@ -265,10 +272,10 @@ class BaseStacking(ProbabilisticClassifier):
 
         Returns
         -------
-        dict of name to (n, V) array over its labels (`alphabets_`); NaN where it abstains.
+        dict of name -> (n, V) array of probabilities of its labels (`base_classes_`); NaN where it abstains.
         """
-        found = self._outputs(X)
-        return dict(zip(found.names, found.values))
+        outputs = self._outputs(X)
+        return dict(zip(outputs.names, outputs.values))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -277,16 +284,16 @@ class BaseStacking(ProbabilisticClassifier):
         return able(
             tags,
             reads_tables=True,
-            missing="as each classifier handles them; one without an output drops out of the row",
-            weights=yes("handed on to the classifiers that take them; folds are drawn of rows"),
-            soft_labels=yes("a row counts for every class by its share") if self._prefit else no('with cv="prefit"'),
+            missing="as each classifier handles them; a classifier that abstains contributes nothing",
+            weights=yes("passed to the classifiers that support them"),
+            soft_labels=yes("a row counts for every class by its probability") if self._prefit else no('cv="prefit"'),
             absent_labels=LEFT_OUT,
             **of_bases(models),
         )
 
 
 def _with_weight(labels: Labels, weight: Array | None) -> Labels:
-    """Without the classes whose rows all weigh nothing: these rows are as if they were not there."""
+    """The labels without the classes whose rows all have weight 0."""
     absent = labels.likelihood.min(axis=1) == 1
     mass = np.where(absent[:, None], 0.0, labels.likelihood)
     kept = (mass if weight is None else mass * weight[:, None]).sum(axis=0) > 0
@@ -305,25 +312,25 @@ def _as_entry(entry: Any) -> tuple[str | None, Any]:
 
 
 def _named_models(estimators: Any) -> list[tuple[str, Any]]:
-    """Classifiers that the user named."""
+    """The classifiers with a given name."""
     entries = [_as_entry(entry) for entry in estimators]
     return [(n, m) for n, m in entries if n is not None and hasattr(m, "get_params") and not isinstance(m, type)]
 
 
 def _models(estimators: Any) -> list[Any]:
-    """The classifiers, without those whose outputs are columns."""
+    """The classifiers, without output columns."""
     bases = estimators if isinstance(estimators, (list, tuple)) else [estimators]
     bases = [entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry for entry in bases]
     return [base for base in bases if hasattr(base, "__sklearn_tags__") and not isinstance(base, type)]
 
 
-def _errors(found: Outputs, given: FitInput) -> Array:
-    """(M,) share of the counted rows each classifier had wrong, of those it answered."""
+def _errors(outputs: Outputs, given: FitInput) -> Array:
+    """(M,) weighted error of each classifier on the rows for which it has an output."""
     weight = np.ones(len(given.codes)) if given.weight is None else given.weight
     out = []
-    for value, alphabet in zip(found.values, found.alphabets):
+    for value, labels in zip(outputs.values, outputs.classes):
         rows = given.counted & ~np.isnan(value).any(axis=1)
-        right = alphabet[value[rows].argmax(axis=1)].astype(object) == given.labels.classes[given.codes[rows]]
-        known = any(label in given.labels.classes.tolist() for label in alphabet.tolist())
-        out.append(1.0 - np.average(right, weights=weight[rows]) if known and rows.any() else np.nan)
+        correct = labels[value[rows].argmax(axis=1)].astype(object) == given.labels.classes[given.codes[rows]]
+        known = any(label in given.labels.classes.tolist() for label in labels.tolist())
+        out.append(1.0 - np.average(correct, weights=weight[rows]) if known and rows.any() else np.nan)
     return np.array(out)

@@ -1,4 +1,4 @@
-"""Classifiers of other libraries on any table, their settings chosen by cross-validated log-loss."""
+"""Classifiers of other libraries for tables with categories and missing values, tuned by cross-validated log-loss."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from mixent.data import read_features, read_labels, read_weights
 from mixent.ensemble.base_estimators import read_base
 from mixent.ensemble.encoding import ENCODINGS, ColumnEncoding
 
-MOST_CODES = 255  # categories of a column that scikit-learn's boosting takes
-LEAST = 1e-15  # a probability of 0 counts as this: one impossible row costs 34.5 nats, not all there is
+MOST_CODES = 255  # most categories of a column that gradient boosting of scikit-learn supports
+LEAST = 1e-15  # least probability: a row with probability 0 costs 34.5 nats
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Labelled rows of positive weight, as numbers."""
+    """Encoded labelled rows of positive weight."""
 
     Z: Array  # (n, p)
     codes: np.ndarray  # (n,) position among the classes
@@ -41,44 +41,68 @@ class Rows:
 
 
 class TunedClassifier(ProbabilisticClassifier):
-    """A classifier of another library on tables with categories and missing values, its parameters chosen by log-loss.
+    """A classifier of another library on encoded tables, with hyperparameters chosen by cross-validated log-loss.
 
-    Maximizes over the settings of `grid` the cross-validated sum_n w_n log p(y_n | x_n), all on the same folds; the
-    best is fitted to all rows. The choice never falls behind the first setting of the grid. The classifier
-    has its own objective.
+    Tables with categories and missing values are encoded as numbers. Maximizes the cross-validated log-likelihood
+
+        sum_n w_n log p(y_n | x_n)
+
+    over the settings of `grid`, with the same folds for all; the best setting is fitted to all rows. The log-likelihood
+    of the best setting never falls below that of the first. The classifier itself has its own objective.
 
     Parameters
     ----------
-    estimator : classifier, optional
-        With `predict_proba`, or its decisions count as certain. Default: scikit-learn's logistic regression.
-    grid : dict, list of dict or None
-        Settings to try, as in `GridSearchCV`. None: the estimator as it is.
-    encoding : "bits" or "codes"
-        What the classifier gets. "bits": numbers at mean 0 and variance 1 with missing values at the mean, a
-        bit for each category and for missing values. "codes": numbers as they are, then categories as codes, missing
-        values as NaN, for trees; `categorical_features` of an estimator that has it is set.
-    cv : int, splitter or list of (train, test)
+    estimator : classifier, default=None
+        The classifier; without `predict_proba`, its predicted labels get probability 1. None: logistic regression of
+        scikit-learn.
+    grid : dict, list of dict or None, default=None
+        Settings to try, as in `sklearn.model_selection.GridSearchCV`. None: the classifier as given.
+    encoding : {"bits", "codes"}, default="bits"
+        "bits": standardized numbers with missing values at the mean, one-hot categories, and an indicator for each
+        column with missing values. "codes": unchanged numbers, then categories as codes, missing values as NaN, for
+        trees; `categorical_features` is set if the classifier has it.
+    cv : int, splitter or list of (train, test), default=5
         Folds of the labelled rows, for the grid.
-    categorical : "auto" or list
-        Columns to treat as categories whatever their type.
-    random_state : int, RandomState or None
-        For folds, and for an estimator that has one of its own; None leaves the latter as it is.
-    progress : bool or callable
-        True shows a bar; a callable is called with (done, total, text).
+    categorical : "auto" or list, default="auto"
+        Columns to treat as categories, whatever their type.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds, and of a classifier that has a `random_state`; None leaves the latter unchanged.
+    progress : bool or callable, default=False
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
-    classes_, class_prior_
-        Class labels and their share of the training weight.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    class_prior_ : ndarray of shape (n_classes,)
+        Weighted class frequencies of the training rows.
     model_ : classifier
-        Fitted to all rows as numbers; its classes are positions in `classes_`.
+        The classifier fitted to all encoded rows; its classes are positions in `classes_`.
     best_params_ : dict
-        The setting taken.
+        The best setting.
     search_ : list of dict
-        Settings tried with their log-loss (infinite where a fit failed, with the reason), the best first; empty without
-        a grid.
+        The settings tried and their log-loss, the best first; the log-loss is infinite if a fit failed, with the
+        reason. Empty without a grid.
     columns_ : ColumnEncoding
-        How rows become numbers.
+        The encoding of the columns.
+    schema_ : Schema
+        Names, types and categories of the columns.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if X had names.
+
+    See Also
+    --------
+    compare : Compares many classifiers on a table.
+    MaxEntStackingClassifier : Combines several classifiers.
+    sklearn.model_selection.GridSearchCV : Grid search on numeric arrays.
+    sklearn.compose.ColumnTransformer : Encoding of columns with scikit-learn.
+
+    References
+    ----------
+    .. [1] Hastie, T., Tibshirani, R. and Friedman, J. (2009). The Elements of Statistical Learning. Second edition.
+       Springer. Section 7.10.
 
     Examples
     --------
@@ -117,16 +141,16 @@ class TunedClassifier(ProbabilisticClassifier):
         self.progress = progress
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the settings and fit.
+        """Choose the settings, and fit the classifier to all rows.
 
         Parameters
         ----------
         X : table of n rows
-            Array or DataFrame, with categories and missing values.
+            Array or DataFrame, which may have categories and missing values.
         y : (n,) labels
-            Rows without a label (None, NaN or "") are left out.
+            Unlabelled rows (None, NaN or "") are left out.
         sample_weight : (n,) array, optional
-            For an estimator that takes none, an error.
+            An error is raised if the classifier does not support weights.
 
         Returns
         -------
@@ -138,15 +162,17 @@ class TunedClassifier(ProbabilisticClassifier):
         table = read_features(self, X, reset=True, categorical=self.categorical)
         weight = read_weights(sample_weight, table.n_rows)
         if weight is not None and not weight_arguments(base, weight):
-            raise ValueError(f"{type(base).__name__} takes no sample_weight; leave it out, or choose another estimator")
+            raise ValueError(
+                f"{type(base).__name__} does not support sample_weight; leave it out, or choose another estimator"
+            )
         codes, keep, classes = _labelled(y, table.n_rows, weight)
-        whole = table.take(keep)
+        labelled = table.take(keep)
         mass = np.ones(len(codes)) if weight is None else weight[keep]
         self.schema_, self.classes_ = table.schema, classes
         self.class_prior_ = np.bincount(codes, mass, len(classes)) / mass.sum()
-        self.columns_ = ColumnEncoding.of(self.encoding, whole, mass)
-        rows = Rows(self.columns_(whole), codes, None if weight is None else mass, len(classes))
-        base = _told(base, self.columns_)
+        self.columns_ = ColumnEncoding.of(self.encoding, labelled, mass)
+        rows = Rows(self.columns_(labelled), codes, None if weight is None else mass, len(classes))
+        base = _with_categorical_features(base, self.columns_)
         with progress_bar(self.progress, "settings") as show:
             self.search_ = self._search(base, settings, rows, show)
         self.best_params_ = dict(self.search_[0]["params"]) if self.search_ else dict(settings[0])
@@ -174,10 +200,10 @@ class TunedClassifier(ProbabilisticClassifier):
         for done, params in enumerate(settings):
             if show is not None:
                 show(done, len(settings), ", ".join(f"{name}={value}" for name, value in params.items()))
-            tried.append({"params": params, **_held_out(base, params, rows, folds)})
-        tried.sort(key=lambda one: one["log_loss"])
+            tried.append({"params": params, **_cross_validate(base, params, rows, folds)})
+        tried.sort(key=lambda entry: entry["log_loss"])
         if not np.isfinite(tried[0]["log_loss"]):
-            raise ValueError(f"no setting of the grid could be fitted; the first: {tried[0]['failed']}")
+            raise ValueError(f"no setting of the grid could be fitted; the first error: {tried[0]['failed']}")
         return tried
 
     def _log_joint(self, X: Any) -> Array:
@@ -196,9 +222,9 @@ class TunedClassifier(ProbabilisticClassifier):
         return able(
             tags,
             reads_tables=True,
-            missing="the mean and a bit, or NaN, as `encoding` has it",
-            weights=yes("an estimator that takes none refuses them"),
-            soft_labels=no("the most probable label, with its probability as weight"),
+            missing="replaced by the mean with an indicator, or by NaN, depending on `encoding`",
+            weights=yes("if the classifier supports them"),
+            soft_labels=no("use the most probable label, with its probability as weight"),
             absent_labels=LEFT_OUT,
             mixed=YES,
             saved=FOREIGN if self.estimator is None else of_bases([self.estimator])["saved"],
@@ -206,34 +232,34 @@ class TunedClassifier(ProbabilisticClassifier):
 
 
 def _settings(grid: Any) -> list[dict]:
-    from sklearn.model_selection import ParameterGrid  # takes long to import
+    from sklearn.model_selection import ParameterGrid  # slow to import
 
     try:
         return [{}] if grid is None else list(ParameterGrid(grid))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"grid must be a dict of option to values to try, or a list of such; {error}") from None
+        raise ValueError(f"grid must be a dict, parameter -> list of values, or a list of dicts; {error}") from None
 
 
 def _labelled(y: Any, n_rows: int, weight: Array | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Codes of the rows with a label and a weight, their positions, and their classes."""
+    """Codes of the labelled rows of positive weight, their positions, and their classes."""
     labels = read_labels(y, n_rows)
     if labels.codes is None:
         raise ValueError(
-            "y holds probabilities of labels, which classifiers of other libraries do not take; give one label per "
-            "row, such as the most probable, with its probability as sample_weight"
+            "y must hold labels, because classifiers of other libraries do not support label probabilities; give one "
+            "label per row, for example the most probable, with its probability as sample_weight"
         )
     keep = np.flatnonzero(labels.codes >= 0 if weight is None else (labels.codes >= 0) & (weight > 0))
-    found, codes = np.unique(labels.codes[keep], return_inverse=True)
-    if len(found) < 2:
+    present, codes = np.unique(labels.codes[keep], return_inverse=True)
+    if len(present) < 2:
         raise ValueError(
-            f"a classifier needs at least 2 classes; {len(found)} {'has' if len(found) == 1 else 'have'} a row of "
-            "sample_weight > 0; give rows of another class some weight"
+            f"a classifier needs rows of at least 2 classes with sample_weight > 0; got {len(present)}; "
+            "give rows of another class a positive weight"
         )
-    return codes, keep, labels.classes[found]
+    return codes, keep, labels.classes[present]
 
 
-def _told(base: Any, columns: ColumnEncoding) -> Any:
-    """Trees of scikit-learn like to know which codes are categories, if these are few enough for them."""
+def _with_categorical_features(base: Any, columns: ColumnEncoding) -> Any:
+    """The classifier, with `categorical_features` set to the columns with few enough categories, if it has it."""
     if columns.encoding == "codes" and "categorical_features" in base.get_params():
         few = np.array([False] * len(columns.mean) + [size <= MOST_CODES for size in columns.schema.sizes])
         if few.any():
@@ -246,18 +272,18 @@ def _fit(base: Any, params: dict, rows: Rows) -> Any:
     return model.fit(rows.Z, rows.codes, **weight_arguments(model, rows.weight))
 
 
-def _held_out(base: Any, params: dict, rows: Rows, folds: list) -> dict:
-    """Log-loss of a setting on rows held out, or why it failed."""
+def _cross_validate(base: Any, params: dict, rows: Rows, folds: list) -> dict:
+    """Cross-validated log-loss of a setting, or why it failed."""
     total, mass = 0.0, 0.0
-    for train, held in folds:
-        part = rows.take(held)
+    for train, test in folds:
+        part = rows.take(test)
         try:
             model = _fit(base, params, rows.take(train))
             proba = _proba(model, part.Z, rows.n_classes)
-        except Exception as error:  # such as more neighbors than rows: another setting may do
+        except Exception as error:  # for example more neighbors than rows; other settings may succeed
             return {"log_loss": float("inf"), "failed": f"{type(error).__name__}: {error}"}
-        weight = np.ones(len(held)) if part.weight is None else part.weight
-        total -= float(weight @ np.log(np.maximum(proba[np.arange(len(held)), part.codes], LEAST)))
+        weight = np.ones(len(test)) if part.weight is None else part.weight
+        total -= float(weight @ np.log(np.maximum(proba[np.arange(len(test)), part.codes], LEAST)))
         mass += float(weight.sum())
     return {"log_loss": total / mass, "failed": None}
 

@@ -89,7 +89,7 @@ class MinDivergence(Problem):
         return Ready(self.cells.table(both))
 
     def stats(self, ready: Ready, block: Rows) -> SymbolCounts:  # type: ignore[override]
-        post, gradient = np.split(self.cells.looked_up(ready.table, block), 2)
+        post, gradient = np.split(self.cells.table_logits(ready.table, block), 2)
         softmax_columns(post)
         least = gradient.min(axis=0) * block.weight
         post *= block.weight

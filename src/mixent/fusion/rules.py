@@ -221,7 +221,7 @@ class DawidSkene(Problem):
         return values if self.share is None else self.share[:, None] * values
 
     def stats(self, ready: tuple[Array, Array], block: Rows) -> DawidSkeneStats:  # type: ignore[override]
-        joint = self.cells.looked_up(ready[0], block) + ready[1]
+        joint = self.cells.table_logits(ready[0], block) + ready[1]
         labelled = block.target.any(axis=0)
         if labelled.any():
             joint = np.where(labelled & (block.target == 0), -np.inf, joint)
@@ -245,5 +245,5 @@ def dawid_skene(
     """Fit of the model, with the posteriors of the items."""
     fit = run(problem, RowBlocks(rows), start, stop=Stop(tol, max_iter), executor=Serial())
     table, prior = problem.prepare(fit.params)
-    joint = (problem.cells.looked_up(table, rows) + prior).T
+    joint = (problem.cells.table_logits(table, rows) + prior).T
     return Fused(posterior_of(joint), fit.params.prior, fit)

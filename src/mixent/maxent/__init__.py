@@ -1,4 +1,4 @@
-"""Maximum entropy: classification and the inference of any column, on mixed tables and probabilistic instances."""
+"""Maximum entropy models of mixed tables: classification, and prediction of any column from the others."""
 
 from mixent.maxent.classifier import MaxEntClassifier
 from mixent.maxent.joint import MaxEntJoint

@@ -1,12 +1,12 @@
-"""Features as cells: what a row adds to every class's logit, looked up or multiplied, never as a dense one-hot matrix.
+"""Features as cells: the products of a one-hot matrix with multipliers, computed without forming the dense matrix.
 
-A row is a vector of cells, phi (S,): for a discrete column the indicator of its value, for a probabilistic one a pmf
-over its values, all zero where the value is missing. `logits` is phi gamma and `expected` its transpose,
-sum_t phi_t p_t: the two products every solver is made of.
+A row is a vector of cells, phi (S,): for a discrete column the indicator of its value, for a probabilistic column a pmf
+over its values; all zero where the value is missing. Every solver consists of two products: `logits` is phi gamma, and
+`expected` is the transposed product, sum_t phi_t p_t.
 
-Neighboring discrete columns are read as one joint value, so the one-hot matrix is a product of two sparse ones: of the
-rows with the joint values they have (one per pack), and of joint values with their cells. The second is small and is
-applied once a pass (`table`), or to sums; a row then costs one entry for several columns.
+Several adjacent discrete columns (a pack) are coded as one joint value. The one-hot matrix is then a product of two
+sparse matrices: rows by joint values (one per pack), and joint values by cells. The second is small; it is applied once
+per pass (`table`), or to sums over rows. A row then costs one look-up per pack rather than one per column.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from scipy.sparse import csr_array
 from mixent.core.arrays import Array
 from mixent.maxent.blocks import Rows
 
-PACKED = 1024  # joint values of columns looked up together: their table stays in the cache
-THIN = 512  # rows of a product with a thin matrix
-PAIRED = 128  # joint values of columns counted together in a Gram matrix: their square does
+PACKED = 1024  # most joint values of a pack: a table of this size fits in the cache
+THIN = 512  # rows per product with a thin matrix
+PAIRED = 128  # most joint values of a pack in a Gram matrix: a table of its square fits in the cache
 
 
 @dataclass(frozen=True)
 class Pack:
-    """Neighboring discrete columns read as one code: one look-up and one count for all of them."""
+    """Adjacent discrete columns coded as one joint value: one look-up and one count for all of them."""
 
     columns: tuple[int, ...]
-    shape: tuple[int, ...]  # values of each, a missing one included as the last
-    start: int  # of its joint values among those of all packs
+    shape: tuple[int, ...]  # number of values of each column; the last value stands for a missing value
+    start: int  # index of its first joint value among the joint values of all packs
 
     @property
     def size(self) -> int:
@@ -43,17 +43,17 @@ class Pack:
         return tuple(int(np.prod(self.shape[i + 1 :])) for i in range(len(self.shape)))
 
     def values(self, j: int, joint: np.ndarray) -> np.ndarray:
-        """The values of column j in these joint codes (counted from `start`); its size where missing."""
-        place = self.columns.index(j)
-        return joint // self.strides[place] % self.shape[place]
+        """The values of column j in these joint codes (counted from `start`); its number of values where missing."""
+        axis = self.columns.index(j)
+        return joint // self.strides[axis] % self.shape[axis]
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Which cells there are: those of the discrete columns first, column by column, then the dense ones."""
+    """The cells of a model: those of the discrete columns first, column by column, then the dense cells."""
 
-    sizes: tuple[int, ...]  # values of each discrete column
-    n_dense: int = 0  # cells given as numbers: pmfs of probabilistic columns, moments
+    sizes: tuple[int, ...]  # number of values of each discrete column
+    n_dense: int = 0  # cells with real values: pmfs of probabilistic columns, moments
 
     @property
     def n_discrete(self) -> int:
@@ -73,15 +73,15 @@ class Cells:
 
     @cached_property
     def _cells_of(self) -> Any:
-        """(joint values, discrete cells): ones where a joint value has a cell; a missing value has none."""
+        """(joint values, discrete cells) sparse indicator of the cells of each joint value; missing has none."""
         joint, cell = [], []
         for pack in self.packs:
             codes = np.arange(pack.size)
             for j in pack.columns:
                 value = pack.values(j, codes)
-                seen = value < self.sizes[j]
-                joint.append(pack.start + codes[seen])
-                cell.append(self.starts[j] + value[seen])
+                present = value < self.sizes[j]
+                joint.append(pack.start + codes[present])
+                cell.append(self.starts[j] + value[present])
         index = (np.concatenate(joint), np.concatenate(cell))
         return csr_array((np.ones(len(index[0])), index), shape=(_end(self.packs), self.n_discrete))
 
@@ -90,39 +90,39 @@ class Cells:
         return self._cells_of.T.tocsr()
 
     def packed(self, codes: np.ndarray) -> np.ndarray:
-        """(n, packs) joint codes, counted through all packs; a missing value is one more value."""
+        """(n, packs) joint codes, numbered through all packs; missing is one more value of each column."""
         out = np.empty((len(codes), len(self.packs)), dtype=np.int32)
         by_column = np.ascontiguousarray(codes.T, dtype=np.int32)
-        gaps = by_column.size > 0 and by_column.min() < 0
+        any_missing = by_column.size > 0 and by_column.min() < 0
         for p, pack in enumerate(self.packs):
             joint = np.full(len(codes), pack.start, dtype=np.int32)
             for j, stride, size in zip(pack.columns, pack.strides, pack.shape):
                 column = by_column[j]
-                joint += stride * (np.where(column < 0, size - 1, column) if gaps else column)
+                joint += stride * (np.where(column < 0, size - 1, column) if any_missing else column)
             out[:, p] = joint
         return out
 
     def table(self, multipliers: Array) -> Array:
-        """(joint values + dense cells, C): what a joint value adds to the logits, then the dense multipliers."""
+        """(joint values + dense cells, C) contributions of joint values to the logits, then the dense multipliers."""
         if not self.sizes:
             return multipliers
         return np.concatenate([self._cells_of @ multipliers[: self.n_discrete], multipliers[self.n_discrete :]])
 
     def logits(self, multipliers: Array, rows: Rows) -> Array:
-        """(C, n): sum over the row's cells of their multipliers (S, C)."""
-        return self.looked_up(self.table(multipliers), rows)
+        """(C, n) sums of the multipliers (S, C) over the cells of each row."""
+        return self.table_logits(self.table(multipliers), rows)
 
-    def looked_up(self, table: Array, rows: Rows) -> Array:
-        """(C, n): the logits by `table`."""
+    def table_logits(self, table: Array, rows: Rows) -> Array:
+        """(C, n) logits, from the contributions that `table` returns."""
         n_joint = len(table) - self.n_dense
         out = table[n_joint:].T @ rows.dense if self.n_dense else None
         if self.sizes:
-            found = (_incidence(rows.packed, n_joint) @ table[:n_joint]).T
-            out = np.ascontiguousarray(found) if out is None else np.add(out, found, out=out)
+            discrete = (_incidence(rows.packed, n_joint) @ table[:n_joint]).T
+            out = np.ascontiguousarray(discrete) if out is None else np.add(out, discrete, out=out)
         return np.zeros((table.shape[1], rows.n_rows)) if out is None else out
 
     def expected(self, weights: Array, rows: Rows) -> Array:
-        """(S, C): sum over rows of cells times weights (C, n)."""
+        """(S, C) sums over rows of the cells times weights (C, n)."""
         out = np.empty((self.n_cells, len(weights)))
         if self.sizes:
             joint = _incidence(rows.packed, _end(self.packs)).T @ np.ascontiguousarray(weights.T)
@@ -132,7 +132,7 @@ class Cells:
         return out
 
     def gram(self, rows: Rows) -> Array:
-        """(S + 1, S + 1): sum_t w_t phi_t phi_t^T, a cell that is always one first."""
+        """(S + 1, S + 1) weighted Gram matrix sum_t w_t phi_t phi_t^T; the first cell is the constant one."""
         out = np.empty((self.n_cells + 1, self.n_cells + 1))
         weight = rows.weight[None]
         out[0, 0] = weight.sum()
@@ -142,7 +142,7 @@ class Cells:
             out[hot, hot] = self._pair_counts(rows)
         if self.n_dense:
             root = rows.dense * np.sqrt(rows.weight)
-            out[dense, dense] = root @ root.T  # of one array with itself: BLAS computes a triangle
+            out[dense, dense] = root @ root.T  # a product of an array with itself: BLAS computes one triangle only
             if self.sizes:
                 weighted = np.ascontiguousarray((rows.dense * rows.weight).T)
                 joint = _incidence(rows.packed, _end(self.packs)).T @ weighted
@@ -152,7 +152,7 @@ class Cells:
         return out
 
     def _pair_counts(self, rows: Rows) -> Array:
-        """(S', S') of the discrete cells: how often each two values meet, counted two small packs at a time."""
+        """(S', S') counts of rows in which two discrete values occur together, computed by pairs of small packs."""
         out = np.zeros((self.n_discrete, self.n_discrete))
         packs = _packs(self.sizes, PAIRED)
         codes = self._repacked(rows, packs)
@@ -167,7 +167,7 @@ class Cells:
         return out * rows.weight[0] if same else out
 
     def _spread(self, out: Array, first: Pack, counts: np.ndarray, second: Pack) -> None:
-        """Counts of joint values of two packs, summed to counts of their columns' values."""
+        """Sum the counts of joint values of two packs to counts of the values of their columns, and store them."""
         n = len(first.shape)
         for u, i in enumerate(first.columns):
             for v, j in enumerate(second.columns):
@@ -177,13 +177,13 @@ class Cells:
                 out[rows, columns], out[columns, rows] = pair, pair.T
 
     def _repacked(self, rows: Rows, packs: tuple[Pack, ...]) -> list[np.ndarray]:
-        """Joint codes (n,) of smaller packs, each counted from zero."""
-        owner = {j: (p, pack) for p, pack in enumerate(self.packs) for j in pack.columns}
+        """Joint codes (n,) of smaller packs, each numbered from zero."""
+        pack_of = {j: (p, pack) for p, pack in enumerate(self.packs) for j in pack.columns}
         out = []
         for small in packs:
             joint = np.zeros(rows.n_rows, dtype=np.intp)
             for j, stride in zip(small.columns, small.strides):
-                p, pack = owner[j]
+                p, pack = pack_of[j]
                 joint += stride * pack.values(j, rows.packed[:, p] - pack.start)
             out.append(joint)
         return out
@@ -193,11 +193,11 @@ class Cells:
         return rows.dense.sum(axis=0)
 
     def dense_squares(self, rows: Rows) -> Array:
-        """(n,) sums of their squares."""
+        """(n,) sums of the squares of the dense cells."""
         return np.einsum("dn,dn->n", rows.dense, rows.dense)
 
     def dense(self, rows: Rows) -> Array:
-        """(S, n): the rows written out."""
+        """(S, n) all cells of the rows as a dense matrix."""
         out = np.zeros((self.n_cells, rows.n_rows))
         if self.sizes:
             out[: self.n_discrete] = (_incidence(rows.packed, _end(self.packs)) @ self._cells_of).toarray().T
@@ -205,13 +205,13 @@ class Cells:
         return out
 
 
-def _packs(sizes: tuple[int, ...], most: int) -> tuple[Pack, ...]:
-    """Neighboring columns together, as long as they have at most so many joint values."""
+def _packs(sizes: tuple[int, ...], max_values: int) -> tuple[Pack, ...]:
+    """Group adjacent columns into packs of at most `max_values` joint values."""
     packs: list[Pack] = []
     columns: list[int] = []
     shape: list[int] = []
     for j, size in enumerate(sizes):
-        if columns and int(np.prod(shape)) * (size + 1) > most:
+        if columns and int(np.prod(shape)) * (size + 1) > max_values:
             packs.append(Pack(tuple(columns), tuple(shape), _end(packs)))
             columns, shape = [], []
         columns.append(j)
@@ -226,14 +226,14 @@ def _end(packs: Any) -> int:
 
 
 def _incidence(packed: np.ndarray, n_joint: int) -> Any:
-    """(n, joint values): ones where a row has a joint value; the codes themselves are its index."""
+    """(n, joint values) sparse indicator of the joint values of each row; the codes are its column indices."""
     n, per_row = packed.shape
     ones, ends = _frame(n, per_row) if packed.size <= 1 << 20 else _frame.__wrapped__(n, per_row)
     return csr_array((ones, np.ascontiguousarray(packed).ravel(), ends), shape=(n, n_joint))
 
 
 def thin_product(dense: Array, weights: Array) -> Array:
-    """dense (D, n) @ weights (C, n)^T, some rows at a time: BLAS multiplies a large and a thin matrix half as fast."""
+    """dense (D, n) @ weights (C, n)^T, in chunks of rows: twice as fast as one BLAS call with a thin matrix."""
     by_row = np.ascontiguousarray(weights.T)
     out = np.zeros((len(dense), len(weights)))
     for a in range(0, len(by_row), THIN):
@@ -241,6 +241,6 @@ def thin_product(dense: Array, weights: Array) -> Array:
     return out
 
 
-@lru_cache(maxsize=4)  # blocks come in one or two sizes
+@lru_cache(maxsize=4)  # blocks have one or two different sizes
 def _frame(n: int, per_row: int) -> tuple[Array, np.ndarray]:
     return np.ones(n * per_row), np.arange(0, n * per_row + 1, per_row, dtype=np.int32)

@@ -22,81 +22,125 @@ from mixent.maxent.features import FeaturePlan, Training, feature_names, trainin
 from mixent.maxent.forward_selection import SelectionStep, forward
 from mixent.maxent.model import EntropyModel
 from mixent.maxent.options import ForwardSelection, MomentFeatures, NumericFeatures, read_numeric, read_selection
-from mixent.maxent.prior import USUAL
+from mixent.maxent.prior import DEFAULT_VARIANCE
 from mixent.maxent.terms import Crossed, CrossedDense, Term, given_of
 
 
 class MaxEntClassifier(EntropyModel):
-    """Maximum entropy classification from pairwise constraints, on discrete, continuous and probabilistic columns.
+    """Conditional maximum entropy classifier for tables with discrete, continuous and probabilistic columns.
 
-    Of all P[class | row] that reproduce the training counts of every class with every value of every feature, takes
-    that of greatest entropy. What is solved is the dual (2.9), with a Gaussian prior.  Maximizes
+    Among all distributions P[class | row] that reproduce the training frequencies of every class with every value of
+    every feature, the model is the one with the largest entropy [1]_ [2]_. It is found by solving the dual problem,
+    with a Gaussian prior on the multipliers. Maximizes
 
         sum_t w_t sum_c q_tc log P[c | t] - |gamma|^2 / (2 prior_variance),
         P[c | t] ~ exp(b_c + sum_i gamma(c, f_ti)),
 
-    over multipliers gamma, one for each constraint, and a class term b; q_t is the row's label distribution. A
-    probabilistic feature takes part with the expectation over its values (2.8), a missing one drops out of its row's
-    sum. A step is kept only if it raises the objective, which so never falls (those of "bohning" and "iis" maximize a
-    lower bound that touches it, and always do); and as it is concave, all solvers reach the same optimum.
+    over multipliers gamma, one for each constraint, and a bias b for each class; q_t is the label distribution of row
+    t. A probabilistic feature contributes the expectation of gamma over its values; a missing value contributes
+    nothing. The objective is concave, so all solvers reach the same optimum. A step is accepted only if it increases
+    the objective, which therefore never falls; the steps of "bohning" and "iis" maximize a lower bound that touches the
+    objective [3]_ [4]_, so they always increase it.
 
     Parameters
     ----------
-    features : "union", "class", "pooled", "bins", "moments" or an object
-        What numeric columns become. "union", "class" and "pooled" are a `ComponentFeatures`: the hidden component of a
-        mixture; "bins" is a `BinFeatures`; "moments" a `MomentFeatures`: means and second moments.
-    probabilistic : dict or None
-        Features given as a pmf per row: name -> list of columns that hold the probabilities of its values.
-    pairs : list of pairs of features, "auto" or None
-        Pairs whose joint values are constrained with the class too. "auto": none, but all are candidates for
-        `selection`.
-    selection : "bic", "validation", ForwardSelection or None
-        Add features, and pairs of them, one at a time, and stop by BIC or by the log-loss of held-out rows; see
-        `path_`. None keeps all features.
-    prior_variance : "auto", float or None
-        Variance of the Gaussian prior on multipliers (of a cell that ranges less than from 0 to 1: on multiplier times
-        range); "auto" chooses it by cross-validated log-loss; None is the plain dual, whose multipliers diverge where
-        classes are separable or a value never occurs with a class.
-    solver : "auto", "bohning", "iis" or "lbfgs"
-        Fixed-curvature bound with acceleration, improved iterative scaling, or L-BFGS; "auto" takes Newton steps on
-        small tables and L-BFGS on others.
-    class_prior : "empirical" or (C,) array
-        Class priors at prediction: those of the training rows, or these.
-    cv : int, splitter or list of (train, test)
-        Folds of prior_variance="auto".
-    tol : float
-        Stop when a step gains, or ("bohning", "iis") is only certain to gain, less than this per row, in nats.
-    max_iter : int
-        Most passes over the data, before a few that polish the class term.
-    categorical : "auto" or list
-        Columns to treat as categories whatever their type.
-    random_state : int, RandomState or None
-        For folds and held-out rows.
-    n_jobs : int or None
-        Threads; None takes all cores. The number changes no bit of the result.
-    progress : bool or callable
-        True shows a bar; a callable is called with (done, total, text).
+    features : {"union", "class", "pooled", "bins", "moments"} or options object, default="union"
+        How numeric columns are converted to features. "union", "class" and "pooled" are short for `ComponentFeatures`:
+        the hidden component of a mixture; "bins" for `BinFeatures`; "moments" for `MomentFeatures`: means and second
+        moments.
+    probabilistic : dict, default=None
+        Features given as a probability distribution per row: feature name -> list of the columns that hold the
+        probabilities of its values.
+    pairs : list of pairs of feature names, "auto" or None, default="auto"
+        Pairs of features whose joint values are constrained with the class too. "auto": none, but all pairs are
+        candidates for `selection`.
+    selection : {"bic", "validation"}, ForwardSelection or None, default=None
+        Add features, and pairs of features, one at a time, and stop according to BIC or to the log-loss of held-out
+        rows; see `path_`. None uses all features.
+    prior_variance : "auto", float or None, default="auto"
+        Variance of the Gaussian prior on the multipliers. For a cell whose values range over less than 0 to 1, the
+        prior is on the multiplier times this range. "auto" chooses the variance by cross-validated log-loss. None: no
+        prior; the multipliers then diverge where the classes are separable or a value never occurs with a class.
+    solver : {"auto", "bohning", "iis", "lbfgs"}, default="auto"
+        "bohning": fixed bound on the curvature, with acceleration; "iis": improved iterative scaling; "lbfgs": L-BFGS;
+        "auto": Newton's method for small tables and L-BFGS for others.
+    class_prior : "empirical" or array of shape (n_classes,), default="empirical"
+        Class priors at prediction: those of the training rows, or the given probabilities.
+    cv : int, splitter or list of (train, test), default=5
+        Folds that choose the variance if prior_variance="auto".
+    tol : float, default=1e-8
+        Stop when the gain of a step is below this value, in nats per row; with "bohning" and "iis", when the guaranteed
+        gain is.
+    max_iter : int, default=2000
+        Maximum number of passes over the data. A few more passes refine the class biases.
+    categorical : "auto" or list, default="auto"
+        Columns to treat as categories, whatever their type.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds and of the held-out rows.
+    n_jobs : int or None, default=None
+        Number of threads; None uses all cores. The result does not depend on it.
+    progress : bool or callable, default=False
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
-    classes_, class_prior_
-        Class labels and their priors.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    class_prior_ : ndarray of shape (n_classes,)
+        Class priors.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if X had names.
+    schema_ : Schema
+        Names, types and categories of the columns.
     layout_ : Layout
-        The features the columns became; `feature_terms_` names them.
+        The features that the columns were converted to; `feature_terms_` lists their names.
     params_ : Multipliers
-        bias (C,) and cells (S, C), nats.
+        Lagrange multipliers, in nats: bias (C,) of the classes and cells (S, C) of the values.
     run_ : Run
-        How solving went.
-    gap_, gain_, residual_
-        Upper bound of what is still to be gained per row (None without a prior), lower bound of it, and the largest
-        |P_model - P_truth| over all constraints.
+        Status, number of passes and trace of the optimizer.
+    gap_ : float or None
+        Upper bound on the remaining gain of the objective per row, in nats; None without a prior.
+    gain_ : float or None
+        Lower bound on the remaining gain of the objective per row, in nats.
+    residual_ : float
+        Largest |P_model - P_truth| over all constraints.
+    truth_ : ndarray of shape (S + 1, n_classes)
+        Training frequencies of each class (first row) and of each cell with each class.
+    expected_ : ndarray of shape (S + 1, n_classes)
+        The same probabilities under the model.
     entropy_ : float
-        H(class | row) of the model over the training rows, nats (2.3).
-    prior_variance_, prior_variances_tried_
-        Variance of the prior in use, and the cross-validated log-loss of those tried. In each fold mixtures and bins
-        are learned anew; groups and a selection are those of all rows.
+        Conditional entropy H(class | row) of the model over the training rows, in nats.
+    mean_logits_ : ndarray of shape (n_terms, n_classes)
+        Mean contribution of each feature to the logits, over the training rows.
+    strengths_ : ndarray of shape (n_terms,)
+        Standard deviation over the training rows of the contribution of each feature to the log-odds, in nats.
+    prior_variance_ : float or None
+        Variance of the prior.
+    prior_variances_tried_ : list of dict
+        Cross-validated log-loss of each variance tried. Mixtures and bins are learned again in each fold; groups and
+        the selected features are those of all rows.
     path_ : list of SelectionStep
-        What `selection` added, in order.
+        The features that `selection` added, in order.
+
+    See Also
+    --------
+    MaxEntJoint : Predicts any column of a table from the others.
+    MaxEntStackingClassifier : The same model for the outputs of other classifiers.
+    MEDClassifier : Large-margin classification by maximum entropy discrimination.
+    sklearn.linear_model.LogisticRegression : The same model for real-valued features.
+
+    References
+    ----------
+    .. [1] Pal, S. (2006). Maximum Entropy and Improved Iterative Scaling for Classification on Mixed Spaces, Ensemble
+       Classification and Extensions. PhD thesis, The Pennsylvania State University. Sections 2.1 to 2.4 (document 004).
+    .. [2] Berger, A. L., Della Pietra, S. and Della Pietra, V. J. (1996). A maximum entropy approach to natural
+       language processing. Computational Linguistics, 22(1).
+    .. [3] Della Pietra, S., Della Pietra, V. and Lafferty, J. (1997). Inducing features of random fields. IEEE
+       Transactions on Pattern Analysis and Machine Intelligence, 19(4).
+    .. [4] Böhning, D. (1992). Multinomial logistic regression algorithm. Annals of the Institute of Statistical
+       Mathematics, 44(1).
 
     Examples
     --------
@@ -151,10 +195,10 @@ class MaxEntClassifier(EntropyModel):
         X : table of n rows
             Array or DataFrame; NaN, None or null are missing, text columns are categories.
         y : (n,) labels or (n, C) label probabilities
-            None, NaN or "" for a row without a label. It is used for the distribution of the columns (their means, or
-            the components of a pooled mixture), not for the classes.
+            None, NaN or "" for an unlabelled row. Unlabelled rows are used for the distribution of the columns (their
+            means, or the components of a pooled mixture), not for the classes.
         sample_weight : (n,) array, optional
-            Counts: at a given prior, a weight of 2 is equivalent to repeating the row.
+            With a given prior variance, a weight of 2 is equivalent to repeating the row.
 
         Returns
         -------
@@ -164,22 +208,22 @@ class MaxEntClassifier(EntropyModel):
         table = read_features(self, X, reset=True, categorical=self.categorical)
         check_spread(table)
         labels = read_labels(y, table.n_rows)
-        held_prior = read_class_prior(self.class_prior, len(labels.classes))
+        given_prior = read_class_prior(self.class_prior, len(labels.classes))
         rows = training_rows(table, labels, read_weights(sample_weight, table.n_rows))
         plan = self._plan(rows)
         if self.solver == "iis" and plan.has_slopes(table.schema):
             raise ValueError(
-                "solver='iis' needs features that are not negative; set features=ComponentFeatures(means=False), or "
-                "choose another solver"
+                "solver='iis' requires non-negative features; set features=ComponentFeatures(means=False), or choose "
+                "another solver"
             )
         workers = choose_executor(self.n_jobs, table.n_rows, len(table.schema.columns))
         with progress_bar(self.progress, "maximum entropy") as show, workers as executor:
             plan, self.path_ = self._selected(plan, rows, executor, show)
             self.schema_, self.classes_ = table.schema, labels.classes
-            found = self._learn(plan, rows, executor, show)
-        if held_prior is not None:
-            self._set_class_prior(held_prior)
-        self._tell(found)
+            solved = self._learn(plan, rows, executor, show)
+        if given_prior is not None:
+            self._set_class_prior(given_prior)
+        self._warn(solved)
         return self
 
     def _check(self) -> None:
@@ -191,7 +235,7 @@ class MaxEntClassifier(EntropyModel):
         check_folds("cv", self.cv)
         if isinstance(numeric, MomentFeatures) and self.solver == "iis":
             raise ValueError(
-                "solver='iis' needs features that are not negative, and moments may be; choose another solver"
+                "solver='iis' requires non-negative features, but moments can be negative; choose another solver"
             )
 
     def _plan(self, rows: Training) -> FeaturePlan:
@@ -211,26 +255,26 @@ class MaxEntClassifier(EntropyModel):
     def _selected(
         self, plan: FeaturePlan, rows: Training, executor: Any, show: Any
     ) -> tuple[FeaturePlan, list[SelectionStep]]:
-        """The plan with the features that were chosen, pairs among them, and the way there."""
+        """The plan with the selected features and pairs of features, and the steps of the selection."""
         selection = self._group("selection")
         if selection is None:
             return plan, []
-        named = {frozenset(pair) for pair in plan.pairs}
-        every = isinstance(self.pairs, str)
+        given_pairs = {frozenset(pair) for pair in plan.pairs}
+        all_pairs = isinstance(self.pairs, str)
         singles = replace(plan, pairs=())
-        hold_out = selection.criterion == "validation"
-        train, held = _held_out(rows, selection.validation, plan.seed) if hold_out else (rows, None)
-        variance = USUAL if isinstance(self.prior_variance, str) else self.prior_variance
+        split = selection.criterion == "validation"
+        train, validation = _validation_split(rows, selection.validation, plan.seed) if split else (rows, None)
+        variance = DEFAULT_VARIANCE if isinstance(self.prior_variance, str) else self.prior_variance
         terms, path = forward(
             singles.terms(train),
-            lambda a, b: every or frozenset((a, b)) in named,
+            lambda a, b: all_pairs or frozenset((a, b)) in given_pairs,
             train,
-            held,
+            validation,
             variance,
             executor,
             show,
         )
-        return replace(plan, pairs=_pairs_of(terms), kept=frozenset(term.name for term in terms)), path
+        return replace(plan, pairs=_pairs_of(terms), selected=frozenset(term.name for term in terms)), path
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
@@ -239,7 +283,7 @@ class MaxEntClassifier(EntropyModel):
         return table
 
     def constraints(self) -> Constraints:
-        """Every constraint of every feature, as `constraint_table` gives it.
+        """The constraints of all features, as `constraint_table` returns them.
 
         Returns
         -------
@@ -253,30 +297,30 @@ class MaxEntClassifier(EntropyModel):
         return able(
             tags,
             reads_tables=True,
-            missing="a missing value drops out of the row's sum",
+            missing="a missing value contributes nothing to the log-odds",
             weights=YES,
-            soft_labels=yes("read as target shares: a row counts for every class by its share"),
-            absent_labels=yes("rows without a label are used for the distribution of the columns, not for the classes"),
+            soft_labels=yes("used as target probabilities: a row counts for every class by its probability"),
+            absent_labels=yes("unlabelled rows are used for the distribution of the columns, not for the classes"),
             mixed=YES,
             explanations=yes("by column"),
         )
 
 
-def _held_out(rows: Training, share: float, seed: int) -> tuple[Training, Training]:
-    """A part of the labelled rows of each class to score by; the rest, and rows without a label, to learn from."""
+def _validation_split(rows: Training, share: float, seed: int) -> tuple[Training, Training]:
+    """Split the rows into training and validation rows: a share of the labelled rows of each class is held out."""
     labelled = rows.target.any(axis=1) & (rows.weights > 0)
     codes = np.where(labelled, rows.target.argmax(axis=1), -1)
     rng = np.random.default_rng((seed, 3))
-    held = np.zeros(len(codes), dtype=bool)
+    held_out = np.zeros(len(codes), dtype=bool)
     for c in range(codes.max() + 1):
-        mine = rng.permutation(np.flatnonzero(codes == c))
-        held[mine[: round(share * len(mine))]] = True
-    if not held.any() or not (labelled & ~held).any():
+        class_rows = rng.permutation(np.flatnonzero(codes == c))
+        held_out[class_rows[: round(share * len(class_rows))]] = True
+    if not held_out.any() or not (labelled & ~held_out).any():
         raise ValueError(
-            f"validation={share} of {labelled.sum()} labelled rows holds out none, or all; "
+            f"validation={share} of {labelled.sum()} labelled rows holds out none or all of them; "
             f"give more rows, or another share"
         )
-    return rows.take(np.flatnonzero(~held)), rows.take(np.flatnonzero(held))
+    return rows.take(np.flatnonzero(~held_out)), rows.take(np.flatnonzero(held_out))
 
 
 def _pairs_of(terms: tuple[Term, ...]) -> tuple[tuple[str, str], ...]:

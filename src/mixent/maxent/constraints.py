@@ -1,4 +1,4 @@
-"""Constraints and multipliers of a maximum entropy model as a table, and the contributions of columns to each row."""
+"""Constraints and multipliers of a maximum entropy model as a table, and contributions of the features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mixent.maxent.problem import Multipliers
 
 @dataclass(frozen=True)
 class Constraints:
-    """Every constraint P[class, value] of a fitted model: its value in the data, in the model, and its multiplier."""
+    """The constraints on P[class, value] of a fitted model: probability in the data, in the model, and multiplier."""
 
     features: tuple[str, ...]  # (S,) the feature of each cell
     values: tuple[str, ...]  # (S,)
@@ -26,15 +26,15 @@ class Constraints:
     truth: Array  # (S, C) P_g
     model: Array  # (S, C) P_m
     multipliers: Array  # (S, C), nats
-    strength: dict[str, float]  # standard deviation of each feature's part of the log-odds over the rows, nats
+    strength: dict[str, float]  # feature -> standard deviation over rows of its contribution to the log-odds, nats
 
     @property
     def residuals(self) -> Array:
-        """(S, C) P_m - P_g: what the prior leaves of each constraint; zero without one."""
+        """(S, C) P_m - P_g; zero without a prior."""
         return self.model - self.truth
 
     def frame(self) -> Any:
-        """One row for every feature, value and class, as a pandas DataFrame."""
+        """A pandas DataFrame with a row for every feature, value and class."""
         pandas = need_pandas("for a table of constraints")
         C = len(self.classes)
         return pandas.DataFrame(
@@ -52,7 +52,7 @@ class Constraints:
 
 @dataclass(frozen=True)
 class Scatter(Stats):
-    """Squares of the features' parts of the logits about their means."""
+    """Weighted sums of squared deviations of the features' contributions to the logits from their means."""
 
     weight: float
     square: Array  # (terms, C)
@@ -61,39 +61,40 @@ class Scatter(Stats):
 def read_constraints(
     layout: Layout, classes: np.ndarray, truth: Array, model: Array, params: Multipliers, strengths: Array
 ) -> Constraints:
-    """Constraints of a fitted model; `truth` and `model` (S, C) are shares, `strengths` (terms,) of the features."""
+    """The constraints of a fitted model; `truth` and `model` (S, C) are probabilities, `strengths` is (terms,)."""
     features = tuple(term.name for term in layout.terms for _ in term.values)
     values = tuple(str(value) for term in layout.terms for value in term.values)
     strength = dict(zip((term.name for term in layout.terms), strengths.tolist()))
     return Constraints(features, values, classes, truth, model, params.cells, strength)
 
 
-def usual_parts(layout: Layout, params: Multipliers, shares: Array) -> Array:
-    """(terms, C) what each feature adds to the logits on average; `shares` (S,) are the cells' means over the rows."""
+def mean_logits(layout: Layout, params: Multipliers, cell_means: Array) -> Array:
+    """(terms, C) mean contribution of each feature to the logits; `cell_means` (S,) are means over the rows."""
     if not layout.terms:
         return np.empty((0, params.n_classes))
-    return np.stack([shares[span] @ params.cells[span] for span in layout.spans])
+    return np.stack([cell_means[span] @ params.cells[span] for span in layout.spans])
 
 
-def count_strengths(layout: Layout, params: Multipliers, usual: Array, source: RowBlocks, executor: Executor) -> Array:
-    """(terms,) standard deviation over rows of each feature's part of the log-odds, root mean square over class pairs.
+def feature_strengths(layout: Layout, params: Multipliers, mean: Array, source: RowBlocks, executor: Executor) -> Array:
+    """(terms,) standard deviation over rows of each feature's contribution to the log-odds.
 
-    With parts a_c less their mean over classes,  mean over pairs (a_c - a_c')^2 = 2 / (C - 1) sum_c a_c^2.
+    With more than two classes, the root mean square over pairs of classes. With contributions a_c to the logits,
+    centered over the classes, the mean over pairs of (a_c - a_c')^2 is 2 / (C - 1) sum_c a_c^2.
     """
     if not layout.terms:
         return np.empty(0)
 
     def scatter(block: Any) -> Scatter:
-        off = layout.parts(params.cells, block) - usual[:, :, None]
-        off -= off.mean(axis=1, keepdims=True)
-        return Scatter(float(block.weight.sum()), off**2 @ block.weight)
+        deviation = layout.term_logits(params.cells, block) - mean[:, :, None]
+        deviation -= deviation.mean(axis=1, keepdims=True)
+        return Scatter(float(block.weight.sum()), deviation**2 @ block.weight)
 
     total = executor.total(scatter, source)
     return np.sqrt(2 * total.square.sum(axis=1) / (params.n_classes - 1) / max(total.weight, 1e-300))
 
 
-def explain_columns(layout: Layout, params: Multipliers, rows: Rows, ours: np.ndarray, rival: np.ndarray) -> Array:
-    """(n, terms) the parts of the features in log p(ours | x) / p(rival | x)."""
-    parts = layout.parts(params.cells, rows)
+def explain_columns(layout: Layout, params: Multipliers, rows: Rows, label: np.ndarray, rival: np.ndarray) -> Array:
+    """(n, terms) contributions of the features to log p(label | x) / p(rival | x); `label`, `rival` (n,) are codes."""
+    logits = layout.term_logits(params.cells, rows)
     index = np.arange(rows.n_rows)
-    return (parts[:, ours, index] - parts[:, rival, index]).T
+    return (logits[:, label, index] - logits[:, rival, index]).T

@@ -1,4 +1,4 @@
-"""The curvature of the maximum entropy dual: bounds of it, and estimates that precondition L-BFGS."""
+"""Curvature of the maximum entropy dual: upper bounds, and estimates that precondition L-BFGS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mixent.core.stats import Stats
 from mixent.maxent.blocks import RowBlocks, Rows
 from mixent.maxent.cells import Cells
 
-Variance = float | Array | None  # of the Gaussian prior: of all multipliers, or (S,) of each cell's; None: no prior
+Variance = float | Array | None  # of the Gaussian prior, for all multipliers or (S,) for each cell; None: no prior
 
 
 def precision(variance: Variance) -> Array:
@@ -24,17 +24,17 @@ def precision(variance: Variance) -> Array:
 
 @dataclass(frozen=True)
 class Gram(Stats):
-    """sum_t w_t phi_t phi_t^T with the class term first."""
+    """Weighted Gram matrix sum_t w_t phi_t phi_t^T, with the class term first."""
 
     matrix: Array  # (S + 1, S + 1)
 
 
 class Curvature:
-    """Cholesky factors of 1/2 Phi^T W Phi + 1/var: one for all classes, or one for the cells of each."""
+    """Cholesky factors of 1/2 Phi^T W Phi + 1/var: one for all classes, or with a mask one for each class."""
 
     def __init__(self, gram: Array, variance: Variance, mask: Array | None) -> None:
         matrix = 0.5 * gram
-        # columns that sum to one are collinear: with no prior, or next to none, a little is added to the bound
+        # columns that sum to one are collinear: with a weak prior or none, a small ridge is added to the bound
         ridge = np.zeros(len(gram))
         ridge[1:] = precision(variance)[:, 0]
         ridge = np.maximum(ridge, 1e-9 * float(np.diagonal(gram).mean()))
@@ -56,15 +56,15 @@ class Curvature:
         return out
 
     def whiten(self, slope: Array) -> Array:
-        """L^-1 slope: the gradient in coordinates in which the curvature is the identity."""
+        """L^-1 slope: the gradient in coordinates in which this curvature is the identity."""
         return self._triangular(slope, "N")
 
     def color(self, whitened: Array) -> Array:
-        """L^-T u: back from these coordinates."""
+        """L^-T u: transform back from these coordinates."""
         return self._triangular(whitened, "T")
 
     def uncolor(self, params: Array) -> Array:
-        """L^T theta."""
+        """L^T theta: transform to these coordinates."""
         if self.index is None:
             return self.factors[0].T @ params
         out = np.zeros_like(params)
@@ -83,9 +83,9 @@ class Curvature:
 
 @dataclass(frozen=True)
 class Diagonal:
-    """A curvature without a matrix: |Phi|^T W |Phi| <= diag of its row sums, so 1/2 of these + 1/var is a bound too.
+    """A diagonal bound on the curvature: |Phi|^T W |Phi| <= diag of its row sums, so half of these + 1/var is a bound.
 
-    As many times weaker as there are features; in exchange there may be any number of cells.
+    It is weaker than the matrix bound by a factor of the number of features, but works with any number of cells.
     """
 
     diagonal: Array  # (S + 1, 1)
@@ -94,7 +94,7 @@ class Diagonal:
     def of(row_sums: Array, variance: Variance) -> Diagonal:
         ridge = np.zeros(len(row_sums))
         ridge[1:] = precision(variance)[:, 0]
-        floor = 1e-9 * float(row_sums.mean())  # a cell that never occurs
+        floor = 1e-9 * float(row_sums.mean())  # for cells that never occur
         return Diagonal((0.5 * np.maximum(row_sums, floor) + ridge)[:, None])
 
     def solve(self, slope: Array) -> Array:
@@ -110,9 +110,9 @@ class Diagonal:
 
 
 class Hessian:
-    """The curvature itself at some posteriors, sum_t w_t (diag p_t - p_t p_t^T) x phi_t phi_t^T + 1/var, of some rows.
+    """The negative Hessian of some rows at given posteriors: sum_t w_t (diag p_t - p_t p_t^T) x phi_t phi_t^T + 1/var.
 
-    In single precision: it is an estimate, and its coordinates need not be exact ones.
+    It is computed in single precision, which is sufficient for a preconditioner.
     """
 
     def __init__(self, cells: Cells, rows: Rows, post: Array, variance: Variance) -> None:
@@ -122,10 +122,10 @@ class Hessian:
         for a in range(n_classes):
             for b in range(a + 1):
                 root = phi * np.sqrt(rows.weight * post[a] * (1 - post[a] if a == b else post[b])).astype(np.float32)
-                # of one array with itself: BLAS computes a triangle
+                # a product of an array with itself: BLAS computes one triangle only
                 matrix[a, :, b] = matrix[b, :, a] = root @ root.T if a == b else -(root @ root.T)
         flat = matrix.reshape(n_classes * size, -1)
-        # what all classes share has no curvature, and rounding (of the largest eigenvalue) may make it negative
+        # the direction common to all classes has zero curvature, which rounding can make negative
         ridge = np.full((n_classes, size), 1e-6 * float(np.trace(flat)) / n_classes)
         ridge[:, 1:] += precision(variance).T
         flat[np.diag_indices_from(flat)] += ridge.ravel()
@@ -146,7 +146,7 @@ class Hessian:
 
 
 def gram_matrix(cells: Cells, source: RowBlocks, executor: Executor) -> Array:
-    """(S + 1, S + 1): sum_t w_t phi_t phi_t^T, class term first."""
+    """(S + 1, S + 1) Gram matrix sum_t w_t phi_t phi_t^T, class term first."""
 
     def gram(rows: Any) -> Gram:
         return Gram(cells.gram(rows))
@@ -155,11 +155,11 @@ def gram_matrix(cells: Cells, source: RowBlocks, executor: Executor) -> Array:
 
 
 def gram_row_sums(cells: Cells, source: RowBlocks, executor: Executor) -> Array:
-    """(S + 1,): sums of the rows of sum_t w_t |phi_t| |phi_t|^T, class term first, by one pass over the cells."""
+    """(S + 1,) row sums of sum_t w_t |phi_t| |phi_t|^T, class term first, computed in one pass over the cells."""
 
     def sums(rows: Any) -> Gram:
         rows = replace(rows, dense=np.abs(rows.dense))
-        # a missing column counted: a bound
+        # missing columns are counted too, which gives an upper bound
         width = (rows.weight * (1 + len(cells.sizes) + cells.dense_sums(rows)))[None]
         counts = cells.expected(width, rows)
         return Gram(np.concatenate([width.sum(axis=1)[None], counts])[:, 0])

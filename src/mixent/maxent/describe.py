@@ -1,4 +1,4 @@
-"""Fitted maximum entropy models in words, tables and figures."""
+"""Descriptions of fitted maximum entropy models: text, tables and figures."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from mixent.maxent.layout import Layout
     from mixent.maxent.model import EntropyModel
 
-NUMERIC = {  # what numeric columns become
+NUMERIC = {  # how numeric columns are converted to features
     "union": "hidden components of mixtures, one mixture per class",
     "class": "hidden components of each class's own mixture",
     "pooled": "hidden components of one mixture",
     "bins": "bins",
     "moments": "means and second moments",
 }
-DRAWN = 6  # features whose values are drawn
-LISTED = 12
+DRAWN = 6  # features in the figure
+LISTED = 12  # features in the table
 NO_OPTIMUM = "no optimum"
-NEARLY_CERTAIN = 1e-2  # nats per row; where the log-loss is a thousandth, the entropy is below this
+NEARLY_CERTAIN = 1e-2  # nats per row; a log-loss of 1e-3 implies an entropy below this
 
 
 def describe_classifier(model: MaxEntClassifier) -> Document:
-    """Features, their contributions, the selection, the prior, how the fit ended."""
+    """Features, their contributions, feature selection, prior and convergence."""
     facts = {
         "features": list(model.feature_terms_),
         "numeric_features": _numeric_kind(model.layout_),
@@ -44,21 +44,22 @@ def describe_classifier(model: MaxEntClassifier) -> Document:
     }
     numeric = facts["numeric_features"]
     lead = (
-        "Of all conditional distributions p(class | row) that reproduce how often each class occurs with each value of "
-        f"{count(len(facts['features']), 'feature')} ({count(facts['constraints'], 'constraint')}), the one of maximum "
-        f"entropy.{f' Numeric columns enter as {NUMERIC[numeric]}.' if numeric else ''}"
+        "The distribution p(class | row) with maximum entropy among all that reproduce the training frequencies of "
+        f"each class with each value of {count(len(facts['features']), 'feature')} "
+        f"({count(facts['constraints'], 'constraint')})."
+        f"{f' Numeric columns are represented by {NUMERIC[numeric]}.' if numeric else ''}"
     )
     sections = [features_section(model)] if model.feature_terms_ else []
     sections += [_selection_section(model, facts)] if model.path_ else []
     return entropy_document(model, lead, sections, facts, schema=model.schema_)
 
 
-# --- what classifiers and stacks of maximum entropy share -------------------------------------------------------------
+# --- shared by the classifier and the stacking classifier -------------------------------------------------------------
 
 
 def entropy_facts(model: EntropyModel) -> dict[str, Any]:
-    """Size, prior, certificate, entropy and strongest features of a conditional maximum entropy model."""
-    shares = model.truth_[0][model.truth_[0] > 0]  # of the classes in the training rows, as the entropy is
+    """Size, prior, optimality certificate, entropy and strongest features of a conditional maximum entropy model."""
+    shares = model.truth_[0][model.truth_[0] > 0]  # class frequencies of the training rows
     return {
         "classes": class_facts(model.classes_, model.class_prior_),
         "n_parameters": int(model.n_parameters_),
@@ -80,28 +81,29 @@ def entropy_document(
     inner: Mapping[str, Run] = {},
     **more: Any,
 ) -> Document:
-    """The description of a conditional maximum entropy model; `inner`: runs of models inside it."""
-    missing = no_optimum(model)
-    run = model.run_ if missing is None else replace(model.run_, status=Status.MAX_PASSES, message=missing)
-    entropy = f"Entropy of the class given the row {facts['entropy']:.3f} nats; of the class alone "
+    """The description of a conditional maximum entropy model; `inner` holds the runs of the models it combines."""
+    reason = no_optimum(model)
+    run = model.run_ if reason is None else replace(model.run_, status=Status.MAX_PASSES, message=reason)
+    entropy = f"Conditional entropy of the class given the row {facts['entropy']:.3f} nats; entropy of the class "
     bullets = Bullets([variance_text(facts["prior_variance"]), f"{entropy}{facts['entropy_of_classes']:.3f} nats."])
-    certificates = [*optimality(model.gap_), f"Constraints are met within {model.residual_:.2g}{_least_met(model)}."]
+    residual = f"Constraints are satisfied within {model.residual_:.2g}{_largest_residual(model)}."
+    certificates = [*optimality(model.gap_), residual]
     runs = {"combination": run} if inner else [run]
     classes = classes_table(model.classes_, model.class_prior_)
     sections = [*sections, Section("Prior and entropy", [bullets])]
     more |= {"classes": classes, "certificates": certificates}
-    found = document(model, lead, sections, facts=facts, runs=runs, inner=inner, **more)
-    return found if missing is None else with_status(found, NO_OPTIMUM)
+    description = document(model, lead, sections, facts=facts, runs=runs, inner=inner, **more)
+    return description if reason is None else with_status(description, NO_OPTIMUM)
 
 
-def with_status(found: Document, status: str) -> Document:
-    """The description with another status of the run among its facts."""
-    return replace(found, facts={**found.facts, "run": {**found.facts["run"], "status": status}})
+def with_status(description: Document, status: str) -> Document:
+    """The description with another status of the run in its facts."""
+    return replace(description, facts={**description.facts, "run": {**description.facts["run"], "status": status}})
 
 
 def features_section(model: EntropyModel, title: str = "Features") -> Section:
-    """The strongest features, the value of each that is the strongest evidence, and a figure of their contributions."""
-    adds = "log-odds" if len(model.classes_) == 2 else "logit of that class, less the mean of all classes"
+    """The strongest features, each with the value that is the strongest evidence, and a figure of contributions."""
+    target = "log-odds" if len(model.classes_) == 2 else "logit of that class minus the mean over all classes"
     rows = [
         [
             entry["feature"],
@@ -113,37 +115,39 @@ def features_section(model: EntropyModel, title: str = "Features") -> Section:
         for entry in strongest_features(model, LISTED)
     ]
     n = len(model.feature_terms_)
-    some = f"The {len(rows)} strongest of {n} features" if n > len(rows) else "Features, the strongest first"
+    listed = f"The {len(rows)} strongest of {n} features" if n > len(rows) else "Features, the strongest first"
     caption = (
-        f"{some}. Strength is the standard deviation over rows of a feature's part of the log-odds; then the value "
-        f"that is the strongest evidence, for which class, and what it adds to the {adds}, relative to the average row"
+        f"{listed}. The strength is the standard deviation over rows of a feature's contribution to the log-odds. The "
+        f"strongest value is the one with the most evidence for a class; its contribution to the {target} is relative "
+        "to the average row"
     )
-    header = ["feature", "strength (nats)", "strongest value", "evidence for", "adds (nats)"]
+    header = ["feature", "strength (nats)", "strongest value", "evidence for", "contribution (nats)"]
     return Section(title, [Table(caption, header, rows), _contributions(model)])
 
 
 def _contributions(model: EntropyModel) -> Figure:
     display = ConstraintsDisplay.from_estimator(model, n_features=DRAWN)
-    names = ", ".join(one.name for one in display.contributions)
+    names = ", ".join(contribution.name for contribution in display.contributions)
+    curves = [contribution.curve for contribution in display.contributions]
     caption = "Contributions of the strongest features to the "
-    caption += "log-odds" if len(model.classes_) == 2 else "logit of each class, less the mean of all classes"
+    caption += "log-odds" if len(model.classes_) == 2 else "logit of each class minus the mean over all classes"
     caption += ", relative to the average row"
-    if any(one.curve is None for one in display.contributions):
-        caption += "; beside each value its share of the rows"
-    if any(one.curve is not None and one.curve.counted for one in display.contributions):
+    if any(curve is None for curve in curves):
+        caption += "; percentages are the shares of the rows with each value"
+    if any(curve is not None and curve.has_density for curve in curves):
         caption += "; gray, the density of the rows"
     return Figure(display.picture, f"Contributions to the log-odds by value of {names}.", f"{caption}.")
 
 
-def _least_met(model: EntropyModel) -> str:
+def _largest_residual(model: EntropyModel) -> str:
     if not model.layout_.terms:
         return ""
-    feature, value, label, off = ConstraintsDisplay.from_estimator(model, n_features=1).largest(1)[0]
-    return f"; the largest residual is {off:+.2g}, of {feature} = {value} with {class_name(label)}"
+    feature, value, label, residual = ConstraintsDisplay.from_estimator(model, n_features=1).largest(1)[0]
+    return f"; the largest residual is {residual:+.2g}, of {feature} = {value} with {class_name(label)}"
 
 
 def no_optimum(model: EntropyModel) -> str | None:
-    """Why the multipliers of a model without a prior have no optimum; None where they have one."""
+    """The reason why the multipliers of a model without a prior have no finite optimum; None if they have one."""
     if model.prior_variance_ is not None or model.run_.status is not Status.CONVERGED:
         return None
     truth, mask = model.truth_[1:], model.layout_.mask(len(model.classes_))
@@ -155,13 +159,13 @@ def no_optimum(model: EntropyModel) -> str | None:
     else:
         return None
     return (
-        f"the gain per row fell below tol, but there is no optimum: {reason}, and without a prior multipliers grow "
-        "without bound; set prior_variance='auto'"
+        f"the gain per row fell below tol, but there is no finite optimum: {reason}, and without a prior the "
+        "multipliers grow without bound; set prior_variance='auto'"
     )
 
 
 def variance_facts(model: Any, tried: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The variance of the Gaussian prior, how it was chosen, and the log-loss of those tried."""
+    """The variance of the Gaussian prior, how it was chosen, and the log-loss of the candidates."""
     how = "none" if model.prior_variance is None else "given"
     if isinstance(model.prior_variance, str):
         how = "cross-validation" if tried else "default"
@@ -173,23 +177,23 @@ def variance_facts(model: Any, tried: Sequence[Mapping[str, Any]]) -> dict[str, 
 
 
 def variance_text(variance: Mapping[str, Any]) -> str:
-    """The variance of the prior, in a sentence."""
+    """A sentence about the variance of the prior."""
     if variance["how"] == "none":
-        return "No prior on the multipliers: constraints are met exactly where they can be."
+        return "No prior on the multipliers: the constraints are satisfied exactly where that is possible."
     text = f"Prior variance of the multipliers {variance['value']:g}"
     if variance["how"] == "given":
         return f"{text}, as given."
     if variance["how"] == "default":
-        return f"{text}, the default: too few labelled rows to choose it."
+        return f"{text}, the default: there are too few labelled rows to choose it."
     best = min(entry["log_loss"] for entry in variance["tried"])
-    return f"{text}, chosen from {len(variance['tried'])} by cross-validation: log-loss {best:.3f} nats."
+    return f"{text}, chosen from {len(variance['tried'])} by cross-validation; log-loss {best:.3f} nats."
 
 
 # --- the classifier ---------------------------------------------------------------------------------------------------
 
 
 def _numeric_kind(layout: Layout) -> str | None:
-    """What the numeric columns among the features have become; None where there are none."""
+    """How numeric columns were converted to features; None if there are none."""
     for term in layout.single_terms():
         if isinstance(term, Latent | Grouped):
             return term.kind
@@ -213,13 +217,16 @@ def _selection_section(model: MaxEntClassifier, facts: Mapping[str, Any]) -> Sec
     name = "BIC" if facts["selection"] == "bic" else "held-out log-loss"
     if kept:
         scores = f"{kept[0]['score']:.6g} with the first to {kept[-1]['score']:.6g} with the last"
-        text = f"{len(kept)} of {count(len(facts['path']), 'addition')} kept; {name} from {scores}."
+        text = f"{len(kept)} of {count(len(facts['path']), 'added feature')} kept; {name} from {scores}."
     else:
-        text = f"No feature was kept: none lowers the {name}; every row gets the class priors."
+        text = (
+            f"No feature was kept, because none lowers the {name}: the model predicts the class priors for every row."
+        )
     names = ", ".join(step["feature"] for step in kept) or "none kept"
     caption = (
-        "Features are added one at a time, each time the one with the largest expected gain beyond its parameters."
+        "Features are added one at a time; each step adds the feature with the largest expected gain minus the "
+        "penalty for its parameters."
     )
     display = PathDisplay.from_estimator(model)
-    figure = Figure(display.picture, f"Added: {names}.", caption)
+    figure = Figure(display.picture, f"Selected features: {names}.", caption)
     return Section("Feature selection", [Paragraph(text), figure])

@@ -1,4 +1,4 @@
-"""Fitted joint models of all columns in words and tables."""
+"""Descriptions of fitted joint models of all columns: text and tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST = 40  # columns
 
 
 def describe_joint(model: MaxEntJoint) -> Document:
-    """The joint distribution: its size, its prior, and the pairs of columns that are most related."""
+    """Size and prior of the joint distribution, and the pairs of columns with the strongest interactions."""
     pairs = strongest_pairs(model)
     variance = {name: value for name, value in variance_facts(model, ()).items() if name != "tried"}
     if isinstance(model.prior_variance, str):
@@ -40,9 +40,9 @@ def describe_joint(model: MaxEntJoint) -> Document:
         "strongest": pairs,
     }
     lead = (
-        f"One joint distribution of {count(len(model.terms_), 'column')}: of all that reproduce how often every two "
-        f"values of different columns occur together ({count(facts['n_values'], 'value')}), the one of maximum "
-        "entropy. Any column can be predicted from the others."
+        f"The joint distribution of {count(len(model.terms_), 'column')} ({count(facts['n_values'], 'value')}) with "
+        "maximum entropy among all that reproduce the training frequencies of every pair of values of two columns. Any "
+        "column can be predicted from the others."
     )
     sections = [Section("Prior", [Bullets([_variance_text(variance)])])]
     if pairs:
@@ -51,22 +51,22 @@ def describe_joint(model: MaxEntJoint) -> Document:
         sections.insert(0, Section("Interactions", [Table(caption, ["column", "and column", "nats"], rows)]))
     unbounded = model.run_.message == UNBOUNDED
     run = replace(model.run_, status=Status.MAX_PASSES) if unbounded else model.run_
-    found = document(model, lead, sections, facts=facts, schema=model.schema_, runs=[run])
-    return with_status(found, NO_OPTIMUM) if unbounded else found
+    description = document(model, lead, sections, facts=facts, schema=model.schema_, runs=[run])
+    return with_status(description, NO_OPTIMUM) if unbounded else description
 
 
-def strongest_pairs(model: MaxEntJoint, most: int = LISTED) -> list[dict[str, Any]]:
+def strongest_pairs(model: MaxEntJoint, max_pairs: int = LISTED) -> list[dict[str, Any]]:
     """The pairs of columns with the strongest interactions."""
     spans, names, shares = Layout(model.terms_).spans, model.schema_.names, model.shares_
-    found: list[dict[str, Any]] = [
+    pairs: list[dict[str, Any]] = [
         {"columns": [names[j], names[k]], "strength": _interaction(model.params_.pairs[a, b], shares[a], shares[b])}
         for (j, a), (k, b) in combinations(spans.items(), 2)
     ]
-    return sorted(found, key=lambda entry: -entry["strength"])[:most]
+    return sorted(pairs, key=lambda entry: -entry["strength"])[:max_pairs]
 
 
 def _interaction(multipliers: Array, first: Array, second: Array) -> float:
-    """Standard deviation of (r, s) multipliers under the shares of both columns, row and column means removed."""
+    """Standard deviation of (r, s) multipliers, weighted by the frequencies, after removing row and column means."""
     rows, columns = multipliers @ second, first @ multipliers
     centered = multipliers - rows[:, None] - columns + first @ rows
     return float(np.sqrt(first @ centered**2 @ second))
@@ -80,7 +80,7 @@ def _variance_text(variance: dict[str, Any]) -> str:
 
 
 def joint_on_rows(model: MaxEntJoint, X: Any, y: Any) -> list[Content]:
-    """How well each column is predicted from all others on these rows, beside a constant prediction."""
+    """How well each column is predicted from all others on these rows, compared with a constant prediction."""
     table = model._read(X)
     scores = model.accuracy_by_column(table)
     rows: list[list[Any]] = []
@@ -93,9 +93,9 @@ def joint_on_rows(model: MaxEntJoint, X: Any, y: Any) -> list[Content]:
     if not rows:
         return []
     caption = (
-        "Each column predicted from all others, on these rows: of a categorical column the error, beside that of "
-        "always predicting its most frequent value; of a numeric column the share of the variance explained. On the "
-        "rows the model was fitted to, these are too good"
+        "Prediction of each column from all others, on these rows: the error for a categorical column, compared with "
+        "always predicting its most frequent value, and the share of variance explained for a numeric column. These "
+        "values are optimistic on the training rows"
     )
     return [Table(caption, ["column", "error", "error of a constant", "variance explained"], rows)]
 

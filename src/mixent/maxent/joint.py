@@ -1,4 +1,4 @@
-"""One model from which any column, or any two, is predicted from the rest."""
+"""Joint maximum entropy model of all columns, which predicts any column, or any two, from the others."""
 
 from __future__ import annotations
 
@@ -38,62 +38,86 @@ from mixent.maxent.joint_problem import SOLVERS, UNBOUNDED, JointProblem, Pairwi
 from mixent.maxent.joint_terms import Layout, Term, read_terms
 from mixent.maxent.prior import read_variance
 
-CHUNK = 4096  # rows answered at a time
-WIDEST = 4000  # values of all columns
+CHUNK = 4096  # rows predicted at a time
+WIDEST = 4000  # most values of all columns together
 
 
 class MaxEntJoint(FittedByRun, Estimator):
-    """One maximum entropy model of a whole table: any column, or any two, is predicted from the rest.
+    """Pairwise maximum entropy model of all columns of a table, which predicts any column, or any two, from the others.
 
-    Maximizes  sum_n w_n sum_m log P[F_m = f_nm | all other columns of row n] - |Gamma|^2 / (2 prior_variance),
-    Besag's pseudo-likelihood of the pairwise model  P[f] prop. to exp(sum_m b(f_m) + sum_{m<k} Gamma(f_m, f_k)), the
-    joint distribution of highest entropy with given pmfs of all pairs of columns. It is concave, each step is kept only
-    if it does not lower it, and iterative scaling provably raises it: this value never falls.
+    Maximizes the penalized pseudo-likelihood of Besag [3]_,
 
-    A continuous column stands in the model as the hidden component of its mixture, P[M = j | a], a probabilistic
-    instance. A missing value drops out of the sums.
+        sum_n w_n sum_m log P[F_m = f_nm | all other columns of row n] - |Gamma|^2 / (2 prior_variance),
+
+    of the pairwise model P[f] ~ exp(sum_m b(f_m) + sum_{m<k} Gamma(f_m, f_k)). This is the joint distribution with the
+    largest entropy among those with given distributions of all pairs of columns [1]_ [2]_. The objective is concave. A
+    step of L-BFGS is accepted only if it does not decrease it, and a step of iterative scaling is guaranteed to
+    increase it, so this value never falls.
+
+    A continuous column is represented by the hidden component of its mixture, P[M = j | x]. A missing value contributes
+    nothing.
 
     Parameters
     ----------
-    max_components : int
-        Most components of the mixture of a continuous column; BIC chooses among 1 to this. One or two are cut into
-        three or four parts, which locate a value better.
-    prior_variance : "auto", float or None
-        Variance of the Gaussian prior on the multipliers of pairs. "auto" takes the one of 0.03 to 10 that predicts
-        rows held out best. None: no prior; multipliers of pairs of values that never occur together then have no
-        optimum.
-    solver : "lbfgs" or "iis"
-        L-BFGS, or improved iterative scaling with extrapolation. The optimum is the same, but the steps of scaling are
-        short: give it a tol a hundred times smaller.
-    tol : float
-        Stop when a pass gains less than this per row, in nats.
-    max_iter : int
-        Most passes over the data.
-    categorical : "auto" or list
-        Columns to treat as categories whatever their type.
-    random_state : int, RandomState or None
-        Of the starts of the mixtures and of the rows held out.
-    n_jobs : int or None
-        Threads; None takes all cores. The number changes no bit of the result.
-    progress : bool or callable
-        True shows a bar; a callable is called with (done, total, text).
+    max_components : int, default=6
+        Maximum number of components of the mixture of a continuous column; BIC chooses the number. One or two
+        components are split into three or four overlapping parts, which represent a value more precisely.
+    prior_variance : "auto", float or None, default="auto"
+        Variance of the Gaussian prior on the multipliers of pairs. "auto" chooses from 0.03 to 10 by the
+        pseudo-likelihood of held-out rows. None: no prior; the multipliers of pairs of values that never occur together
+        then have no finite optimum.
+    solver : {"lbfgs", "iis"}, default="lbfgs"
+        L-BFGS, or improved iterative scaling with extrapolation. Both reach the same optimum, but iterative scaling
+        takes small steps: use a tolerance a hundred times smaller.
+    tol : float, default=1e-5
+        Stop when the gain of a pass is below this value, in nats per row.
+    max_iter : int, default=1000
+        Maximum number of passes over the data.
+    categorical : "auto" or list, default="auto"
+        Columns to treat as categories, whatever their type.
+    random_state : int, RandomState or None, default=None
+        Seed of the initialization of the mixtures and of the held-out rows.
+    n_jobs : int or None, default=None
+        Number of threads; None uses all cores. The result does not depend on it.
+    progress : bool or callable, default=False
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
     params_ : Pairwise
-        Multipliers: `single` (S,) of the cells, `pairs` (S, S) of two cells of unlike columns.
-    terms_ : tuple
-        What stands for each column: Category, Hidden or Constant.
-    shares_ : (S,) array
-        Share of each cell within its column, in training.
+        Lagrange multipliers: `single` (S,) of the cells and `pairs` (S, S) of pairs of cells of different columns.
+    terms_ : tuple of Category, Hidden or Constant
+        Representation of each column.
+    shares_ : ndarray of shape (S,)
+        Training frequency of each cell within its column.
     prior_variance_ : float or None
-        The variance used.
+        Variance of the prior.
     run_ : Run
-        How the search went: `status`, `trace`, `objective`.
+        Status, number of passes and trace of the optimizer.
+    schema_ : Schema
+        Names, types and categories of the columns.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if X had names.
+
+    See Also
+    --------
+    MaxEntClassifier : Maximum entropy model of one column, the class, given the others.
+    GaussianMixture : Mixture model of all columns, which also fills missing values.
+    sklearn.impute.KNNImputer : Imputation from the nearest rows.
+
+    References
+    ----------
+    .. [1] Pal, S. (2006). Maximum Entropy and Improved Iterative Scaling for Classification on Mixed Spaces, Ensemble
+       Classification and Extensions. PhD thesis, The Pennsylvania State University. Section 2.5 (document 004).
+    .. [2] Yan, L. and Miller, D. J. (2000). General statistical inference for discrete and mixed spaces by an
+       approximate application of the maximum entropy principle. IEEE Transactions on Neural Networks, 11(3).
+    .. [3] Besag, J. (1975). Statistical analysis of non-lattice data. The Statistician, 24(3).
 
     Examples
     --------
-    >>> from mixent.maxent.joint import MaxEntJoint
+    >>> from mixent import MaxEntJoint
     >>> X = [["rain", "wet", "cold"], ["rain", "wet", "mild"], ["sun", "dry", "warm"], ["sun", "dry", "mild"]] * 5
     >>> model = MaxEntJoint(prior_variance=1.0).fit(X)
     >>> model.predict([["sun", None, "warm"]], target=1).tolist()
@@ -138,14 +162,14 @@ class MaxEntJoint(FittedByRun, Estimator):
         return able(
             tags,
             reads_tables=True,
-            missing="a missing value drops out of the row's sums; `impute` fills it",
+            missing="a missing value contributes nothing; `impute` fills it",
             weights=YES,
             soft_labels=IGNORED,
             absent_labels=IGNORED,
-            multiclass="any column, of any number of values, is predicted from the others",
+            multiclass="predicts any column, with any number of values, from the others",
             mixed=YES,
             explanations=NOTHING,
-            density=yes("pseudo-likelihood of values, or of parts of their range: blind to how far out a number lies"),
+            density=yes("pseudo-likelihood of categories and mixture components; it does not detect extreme numbers"),
             imputation=YES,
             shifted_priors=NOTHING,
             saved=YES,
@@ -157,11 +181,11 @@ class MaxEntJoint(FittedByRun, Estimator):
         Parameters
         ----------
         X : table of n rows
-            Array or DataFrame; NaN, None or null are missing, text columns are categories. A class, where there is
+            Array or DataFrame; NaN, None or null are missing, text columns are categories. A class label, if there is
             one, is a column like any other.
         y : ignored
         sample_weight : (n,) array, optional
-            Counts: a weight of 2 is equivalent to repeating the row.
+            A weight of 2 is equivalent to repeating the row.
 
         Returns
         -------
@@ -193,7 +217,7 @@ class MaxEntJoint(FittedByRun, Estimator):
             done = solve(problem, source, self.solver, stop, executor, observers=observers)
         self.schema_, self.terms_, self.prior_variance_ = table.schema, terms, variance
         self.params_, self.shares_, self.run_ = done.params, problem.shares, replace(done, last=None)
-        if variance is None and _warn_unattested(problem):
+        if variance is None and _warn_unobserved_pairs(problem):
             self.run_ = replace(self.run_, message=UNBOUNDED) if done.status is Status.CONVERGED else self.run_
         warn_unconverged(done, type(self).__name__)
         return self
@@ -207,60 +231,61 @@ class MaxEntJoint(FittedByRun, Estimator):
 
     @property
     def n_parameters_(self) -> int:
-        """Identifiable multipliers: of values less one of each column, and of pairs of such."""
+        """Number of identifiable multipliers: one value of each column is the reference."""
         free = [len(term.values) - 1 for term in self.terms_]
         return sum(free) + (sum(free) ** 2 - sum(r * r for r in free)) // 2
 
     def values(self, target: Any = None) -> np.ndarray:
-        """What `predict_proba` gives probabilities of.
+        """The values to which the columns of `predict_proba` belong.
 
         Parameters
         ----------
         target : column name or position, optional
-            The last column by default.
+            The column (default: the last).
 
         Returns
         -------
-        (values,) array: categories, or the means of a continuous column's components.
+        (values,) array: categories, or the means of the components of a continuous column.
         """
         check_is_fitted(self)
         return np.array(self.terms_[self._column(target)].values)
 
     def predict_proba(self, X: Any, target: Any = None) -> Array:
-        """Probabilities of a column's values, or of two columns' pairs of values, given the rest of each row.
+        """Probabilities of the values of a column, or of two columns jointly, given the other columns of each row.
 
         Parameters
         ----------
         X : table of n rows
-            All columns; what stands in the target's is ignored, and a DataFrame may lack it. Other missing values
-            drop out; where there are many, `impute`, which fills them together with the target, errs less.
-        target : column name or position, or two of them, optional
-            The last column by default.
+            All columns. The values of the target column are ignored; a DataFrame need not contain it. Other missing
+            values contribute nothing; with many missing values, `impute` is more accurate, since it fills them together
+            with the target.
+        target : column name or position, or a pair of them, optional
+            The column to predict (default: the last).
 
         Returns
         -------
-        (n, values) array; (n, values of the first, values of the second) for a pair. See `values`. Where nothing else
-        in the row is known, a column has its shares in training.
+        (n, values) array; (n, values of the first, values of the second) for a pair. See `values`. If all other columns
+        of a row are missing, these are the training frequencies.
         """
         check_is_fitted(self)
         columns = self._target(target)
         table = self._read(X, absent=columns)
-        parts = self._each(table, lambda answers, _: answers.about(*columns))
+        parts = self._each(table, lambda inference, _: inference.conditional(*columns))
         return np.moveaxis(np.concatenate(parts, axis=-1), -1, 0)
 
     def predict(self, X: Any, target: Any = None) -> np.ndarray:
-        """The most probable value of a column given the rest of each row; the expected value of a continuous one.
+        """The most probable value of a column given the others; the expected value of a continuous column.
 
         Parameters
         ----------
         X : table of n rows
-            All columns; what stands in the target's is ignored, and a DataFrame may lack it.
-        target : column name or position, or two of them, optional
-            The last column by default.
+            All columns. The values of the target column are ignored; a DataFrame need not contain it.
+        target : column name or position, or a pair of them, optional
+            The column to predict (default: the last).
 
         Returns
         -------
-        (n,) array; for a pair (n, 2) of object, the most probable pair of what `values` lists.
+        (n,) array; for a pair an (n, 2) object array with the most probable pair of `values`.
         """
         proba, columns = self.predict_proba(X, target), self._target(target)
         lists = [np.array(self.terms_[j].values) for j in columns]
@@ -270,11 +295,11 @@ class MaxEntJoint(FittedByRun, Estimator):
         return np.stack([values[cell].astype(object) for values, cell in zip(lists, cells)], axis=1)
 
     def impute(self, X: Any) -> Any:
-        """Fill every missing value with its most probable value, or its expected value in a continuous column.
+        """Fill every missing value with the most probable value, or with the expected value of a continuous column.
 
-        Several missing values in a row are filled together: each is predicted from the pmfs of the others until they
-        agree (mean field). Observed cells are returned unchanged; missing values of integer columns are filled with
-        whole numbers.
+        Several missing values in a row are filled together: each is predicted from the distributions of the others
+        until convergence (mean field). Observed values are returned unchanged; missing values of integer columns are
+        filled with integers.
 
         Parameters
         ----------
@@ -286,19 +311,19 @@ class MaxEntJoint(FittedByRun, Estimator):
         """
         table = self._read(X)
         filled, codes = table.X.copy(), None if table.codes is None else table.codes.copy()
-        guesses = self._each(table, lambda answers, _: _filled(answers, self.terms_))
+        parts = self._each(table, lambda inference, _: _imputed(inference, self.terms_))
         for j, term in enumerate(self.terms_):
-            guess = np.concatenate([part[j] for part in guesses])
+            imputed = np.concatenate([part[j] for part in parts])
             if not term.discrete:
-                np.copyto(filled[:, term.place], guess, where=np.isnan(table.X[:, term.place]))
+                np.copyto(filled[:, term.column], imputed, where=np.isnan(table.X[:, term.column]))
             elif codes is not None:
-                np.copyto(codes[:, term.place], guess, where=codes[:, term.place] < 0)
+                np.copyto(codes[:, term.column], imputed, where=codes[:, term.column] < 0)
         if codes is None and not hasattr(X, "columns"):
             return integers_back(self.schema_, filled)
         return to_frame(self.schema_, filled, codes)
 
     def score_samples(self, X: Any) -> Array:
-        """Pseudo-log-likelihood of each row, in nats: the sum over its known columns of log P[column | rest].
+        """Pseudo-log-likelihood of each row, in nats: the sum over its observed columns of log P[column | rest].
 
         Parameters
         ----------
@@ -308,7 +333,7 @@ class MaxEntJoint(FittedByRun, Estimator):
         -------
         (n,) array.
         """
-        return np.concatenate(self._each(self._read(X), lambda answers, _: answers.log_lik()))
+        return np.concatenate(self._each(self._read(X), lambda inference, _: inference.log_lik()))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean pseudo-log-likelihood per row, in nats.
@@ -325,7 +350,7 @@ class MaxEntJoint(FittedByRun, Estimator):
         return float(self.score_samples(X).mean())
 
     def accuracy_by_column(self, X: Any) -> dict[str, ColumnScore]:
-        """How well each column is predicted from all others.
+        """Accuracy of the prediction of each column from all others.
 
         Parameters
         ----------
@@ -333,17 +358,17 @@ class MaxEntJoint(FittedByRun, Estimator):
 
         Returns
         -------
-        dict of column name -> ColumnScore; columns without a known value in X are left out.
+        dict of column name -> ColumnScore; columns that are missing in all rows of X are left out.
         """
         table = self._read(X)
-        everything = range(len(self.terms_))
-        parts = self._each(table, lambda answers, _: [answers.about(j) for j in everything])
+        columns = range(len(self.terms_))
+        parts = self._each(table, lambda inference, _: [inference.conditional(j) for j in columns])
         pmfs = [np.concatenate(part, axis=1) for part in zip(*parts)]
         scores = {term.name: score_column(term, pmf, table) for term, pmf in zip(self.terms_, pmfs)}
         return {name: score for name, score in scores.items() if score.n_rows}
 
     def errors_by_pair(self, X: Any) -> dict[tuple[str, str], float]:
-        """Share of the rows in which two discrete columns, predicted together from all others, are not both right.
+        """Error of the joint prediction of each pair of discrete columns from all other columns.
 
         Parameters
         ----------
@@ -351,80 +376,81 @@ class MaxEntJoint(FittedByRun, Estimator):
 
         Returns
         -------
-        dict of (column name, column name) -> error, over the rows in which both are known.
+        dict of (column name, column name) -> share of the rows in which at least one of the two is wrong, among the
+        rows in which both are observed.
         """
-        counts = self._each(self._read(X), lambda answers, part: answers.count_pairs(self.terms_, part))
+        counts = self._each(self._read(X), lambda inference, part: inference.pair_errors(self.terms_, part))
         names = self.schema_.names
-        found = {}
+        errors = {}
         for (j, k), parts in zip(counts[0], zip(*(part.values() for part in counts))):
-            wrong, known = np.sum(parts, axis=0).tolist()
-            if known:
-                found[names[j], names[k]] = wrong / known
-        return found
+            wrong, observed = np.sum(parts, axis=0).tolist()
+            if observed:
+                errors[names[j], names[k]] = wrong / observed
+        return errors
 
     def _read(self, X: Any, absent: tuple[int, ...] = ()) -> Table:
-        """The rows; columns `absent` may be missing from a DataFrame."""
+        """Read the rows; a DataFrame need not contain the columns `absent`."""
         check_is_fitted(self)
         if absent and self.schema_.named:
             X = with_missing_columns(X, [self.schema_.names[j] for j in absent], self.schema_.names)
         return read_features(self, X, reset=False)
 
     def _each(self, table: Table, function: Callable[[RowInference, Table], Any]) -> list:
-        """Predictions for some rows at a time."""
-        layout, found = Layout(self.terms_), []
+        """Results of a function for each chunk of rows."""
+        layout, results = Layout(self.terms_), []
         with Serial():
             for start in range(0, table.n_rows, CHUNK):
                 rows = slice(start, start + CHUNK)
                 part = table.take(rows)
-                answers = RowInference(self.params_, self.shares_, layout.spans, layout.rows(part))
-                found.append(function(answers, part))
-        return found
+                inference = RowInference(self.params_, self.shares_, layout.spans, layout.rows(part))
+                results.append(function(inference, part))
+        return results
 
     def _target(self, target: Any) -> tuple[int, ...]:
-        """Positions of the target column, or of both."""
+        """Positions of the target column, or of the pair of target columns."""
         if not isinstance(target, (tuple, list)):
             return (self._column(target),)
         if len(target) != 2 or self._column(target[0]) == self._column(target[1]):
-            raise ValueError(f"target must be one column or two different ones; got {target!r}")
+            raise ValueError(f"target must be a column or a pair of different columns; got {target!r}")
         return self._column(target[0]), self._column(target[1])
 
     def _column(self, target: Any) -> int:
         names = self.schema_.names
         if target is None:
             return len(names) - 1
-        whole = isinstance(target, (int, np.integer)) and not isinstance(target, bool)
-        if whole and -len(names) <= target < len(names):
+        integer = isinstance(target, (int, np.integer)) and not isinstance(target, bool)
+        if integer and -len(names) <= target < len(names):
             return int(target) % len(names)
         if isinstance(target, str) and target in names:
             return names.index(target)
-        raise ValueError(f"target names a column {target!r} the model does not have; its columns are {listed(names)}")
+        raise ValueError(f"target: the model has no column {target!r}; its columns are {listed(names)}")
 
 
 def _check_width(layout: Layout) -> None:
-    """Every two values have a multiplier: are they still few enough?"""
+    """Refuse tables with so many values that one multiplier for every pair of values is impractical."""
     if sum(layout.sizes) > WIDEST:
         widest = max(layout.terms, key=lambda term: len(term.values))
         raise ValueError(
             f"the columns have {sum(layout.sizes)} values, and every pair of values has a multiplier; at most {WIDEST} "
-            f"are reasonable: leave out or merge values of {widest.name!r}, which has {len(widest.values)}"
+            f"values are supported; drop {widest.name!r}, which has {len(widest.values)} values, or merge rare values"
         )
 
 
-def _filled(answers: RowInference, terms: tuple[Term, ...]) -> list[np.ndarray]:
-    """For each column (n,) its most probable cell, or its expected value if it is continuous."""
-    phi, one = answers.fill(), np.ones((1, answers.rows.n_rows))
-    pmfs = [phi[answers.spans[j]] if j in answers.spans else one for j in range(len(terms))]
+def _imputed(inference: RowInference, terms: tuple[Term, ...]) -> list[np.ndarray]:
+    """(n,) for each column: the most probable code, or the expected value of a continuous column."""
+    phi, certain = inference.fill(), np.ones((1, inference.rows.n_rows))
+    pmfs = [phi[inference.spans[j]] if j in inference.spans else certain for j in range(len(terms))]
     return [p.argmax(axis=0) if t.discrete else np.array(t.values) @ p for t, p in zip(terms, pmfs)]
 
 
-def _warn_unattested(problem: JointProblem) -> bool:
-    """Warn of pairs of values that never occur together, if there are any."""
+def _warn_unobserved_pairs(problem: JointProblem) -> bool:
+    """Warn if some pairs of values never occur together; return whether there are any."""
     possible = problem.between * np.outer(problem.seen, problem.seen) > 0
     never = possible & (problem.pair_counts <= 0)
     if never.any():
         warnings.warn(
             f"prior_variance=None: {never.sum() // 2} of {possible.sum() // 2} pairs of values never occur together, "
-            "and their multipliers have no optimum: they end where tol or max_iter ends the search; set "
+            "and their multipliers have no finite optimum: their values depend on tol and max_iter; set "
             "prior_variance='auto' or a number",
             UserWarning,
             stacklevel=3,

@@ -1,4 +1,4 @@
-"""How wide the prior on pairs should be: what predicts rows held out best."""
+"""Choice of the prior variance of the joint model, by the pseudo-likelihood of held-out rows."""
 
 from __future__ import annotations
 
@@ -14,34 +14,35 @@ from mixent.maxent.joint_problem import Pairwise, RowBlocks, Rows, conditionals,
 
 VARIANCES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 FOLDS = 3
-ENOUGH = 500  # rows held out: further folds would hardly change the choice
-MOST = 1500  # distinct rows to choose on
-ROUGH = Stop(1e-4, 300)
+ENOUGH = 500  # held-out rows; more folds would hardly change the choice
+MAX_ROWS = 1500  # distinct rows that are used
+STOP = Stop(1e-4, 300)
 
 
 def choose_variance(rows: Rows, sizes: tuple[int, ...], seed: int, executor: Executor, show: Callable | None) -> float:
-    """The variance under which rows held out have the highest pseudo-likelihood; 1 where there is nothing to try on.
+    """The variance with the highest pseudo-likelihood of held-out rows; 1 if there are too few rows for the folds.
 
-    Variances rise and each fit starts from the one before, until the held-out rows lose.
+    The variances are tried in increasing order, each fit starting from the previous one, until the held-out
+    pseudo-likelihood falls.
     """
-    some, dealt = _folds(rows, seed)
-    if (dealt.sum(axis=1) <= 0).any():
+    sample, fold_weights = _folds(rows, seed)
+    if (fold_weights.sum(axis=1) <= 0).any():
         return 1.0
-    parts = []
+    folds = []
     for f in range(FOLDS):
-        kept = dealt.sum(axis=0) - dealt[f]
-        both = [replace(some, weight=weight).part(weight > 0) for weight in (kept, dealt[f])]
-        parts.append((RowBlocks(both[0]), both[1]))
-        if sum(rows.weight.sum() for _, rows in parts) >= ENOUGH:
+        train_weight = fold_weights.sum(axis=0) - fold_weights[f]
+        train, test = (replace(sample, weight=weight).part(weight > 0) for weight in (train_weight, fold_weights[f]))
+        folds.append((RowBlocks(train), test))
+        if sum(test.weight.sum() for _, test in folds) >= ENOUGH:
             break
-    first: list[Pairwise | None] = [None] * len(parts)
+    init: list[Pairwise | None] = [None] * len(folds)
     best, chosen = -np.inf, 1.0
     for i, variance in enumerate(VARIANCES):
         score = 0.0
-        for k, (train, held) in enumerate(parts):
-            problem = pose(train, sizes, variance, executor)
-            first[k] = params = solve(problem, train, "lbfgs", ROUGH, executor, first[k]).params
-            score += held_out(params, sizes, held)
+        for k, (blocks, test) in enumerate(folds):
+            problem = pose(blocks, sizes, variance, executor)
+            init[k] = params = solve(problem, blocks, "lbfgs", STOP, executor, init[k]).params
+            score += pseudo_log_likelihood(params, sizes, test)
         if show is not None:
             show(i + 1, len(VARIANCES), f"prior variance {variance:g}")
         if score <= best:
@@ -50,19 +51,19 @@ def choose_variance(rows: Rows, sizes: tuple[int, ...], seed: int, executor: Exe
     return chosen
 
 
-def held_out(params: Pairwise, sizes: tuple[int, ...], rows: Rows) -> float:
-    """The pseudo-log-likelihood of rows."""
+def pseudo_log_likelihood(params: Pairwise, sizes: tuple[int, ...], rows: Rows) -> float:
+    """The weighted pseudo-log-likelihood of rows."""
     log_lik = conditionals(params, spans_of(sizes), rows.phi)[1]
     return float((log_lik * rows.present).sum(axis=0) @ rows.weight)
 
 
 def _folds(rows: Rows, seed: int) -> tuple[Rows, Array]:
-    """`MOST` rows at most, distinct ones in a random order, and of the weight of each what every fold holds out.
+    """A random sample of at most `MAX_ROWS` distinct rows, and (folds, n) the weight of each row in each fold.
 
-    A row of weight w is dealt as w rows would be, one to a fold in turn: a row that is frequent is learned from as well
-    as held out.
+    A row of weight w is treated as w rows that are assigned to the folds in turn, so a frequent row is used for
+    training as well as for testing.
     """
-    some = rows.part(np.random.default_rng((seed, 5)).permutation(rows.n_rows)[:MOST])
-    turn = (np.arange(FOLDS)[:, None] - np.arange(some.n_rows)) % FOLDS  # when each fold's turn comes
-    rounds = np.floor(some.weight / FOLDS)
-    return some, rounds + np.clip(some.weight - FOLDS * rounds - turn, 0.0, 1.0)
+    sample = rows.part(np.random.default_rng((seed, 5)).permutation(rows.n_rows)[:MAX_ROWS])
+    turn = (np.arange(FOLDS)[:, None] - np.arange(sample.n_rows)) % FOLDS  # position of each fold in the cycle
+    rounds = np.floor(sample.weight / FOLDS)
+    return sample, rounds + np.clip(sample.weight - FOLDS * rounds - turn, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""From a table to the rows of a maximum entropy problem, by the terms fitted in training."""
+"""Conversion of a table to the rows of a maximum entropy problem, with the terms fitted in training."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
 from mixent.maxent.terms import Crossed, CrossedDense, Dense, Discrete, Hidden, Moments, Term, mask_of
 
-NARROWEST = 0.05  # range below which a cell contributes next to nothing, however large its multiplier
+NARROWEST = 0.05  # least range of a cell: the prior of a cell with a smaller range is not widened further
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The terms of a model, discrete ones first, and where their cells stand."""
+    """The terms of a model, discrete terms first, and the positions of their cells."""
 
     discrete: tuple[Discrete, ...]
     dense: tuple[Dense, ...]
@@ -34,7 +34,7 @@ class Layout:
         return (*self.discrete, *self.dense)
 
     def single_terms(self) -> Iterator[Term]:
-        """The features, those of pairs one by one."""
+        """The single features; a pair of features yields both of its features."""
         for term in self.terms:
             yield from (term.first, term.second) if isinstance(term, Crossed | CrossedDense) else (term,)
 
@@ -44,14 +44,15 @@ class Layout:
 
     @cached_property
     def spans(self) -> tuple[slice, ...]:
-        """Where the cells of each term stand."""
+        """The range of cells of each term."""
         stops = np.cumsum([len(t.values) for t in self.terms]).tolist()
         return tuple(slice(a, b) for a, b in zip([0, *stops[:-1]], stops))
 
     def widths(self, rows: Rows) -> Array:
-        """(S,) how far each cell ranges over the rows that count: one for a category, less for a hidden component.
+        """(S,) range of each cell over the labelled rows: one for a category, less for a hidden component.
 
-        The prior is on how far a multiplier can move the log-odds, so that it means the same for all kinds of features.
+        The prior applies to the multiplier times this range, that is, to the change of the log-odds, so it is
+        comparable between all kinds of features.
         """
         out = np.ones(self.cells.n_cells)
         first = sum(self.cells.sizes)
@@ -59,23 +60,23 @@ class Layout:
         for term, span in zip(self.terms, self.spans):
             if isinstance(term, Dense) and not isinstance(term, Moments):
                 cells = used[span.start - first : span.stop - first]
-                cells = cells[:, cells.any(axis=0)]  # a missing value is no value of zero
+                cells = cells[:, cells.any(axis=0)]  # without missing values, whose cells are zero
                 out[span] = np.maximum(np.ptp(cells, axis=1), NARROWEST) if cells.size else 1.0
             if isinstance(term, Hidden):
-                out[span.stop - len(term.slopes) : span.stop] = 1.0  # in standard deviations as it is
+                out[span.stop - len(term.slopes) : span.stop] = 1.0  # slopes are in units of standard deviations
         return out
 
-    def parts(self, multipliers: Array, rows: Rows) -> Array:
-        """(terms, C, n): what each term adds to the logits."""
+    def term_logits(self, multipliers: Array, rows: Rows) -> Array:
+        """(terms, C, n) contribution of each term to the logits."""
         C = multipliers.shape[1]
-        apart = np.zeros((len(multipliers), len(self.terms), C))
+        by_term = np.zeros((len(multipliers), len(self.terms), C))
         for i, span in enumerate(self.spans):
-            apart[span, i] = multipliers[span]
-        logits = self.cells.logits(apart.reshape(len(multipliers), len(self.terms) * C), rows)
+            by_term[span, i] = multipliers[span]
+        logits = self.cells.logits(by_term.reshape(len(multipliers), len(self.terms) * C), rows)
         return logits.reshape(len(self.terms), C, rows.n_rows)
 
     def mask(self, n_classes: int) -> Array | None:
-        """(S, C) which cells have a multiplier for which class; None: all for all."""
+        """(S, C) 1 where a cell has a multiplier for a class, else 0; None if every cell has one for every class."""
         masks = [mask_of(term, n_classes) for term in self.terms]
         if all(mask is None for mask in masks):
             return None
@@ -83,7 +84,7 @@ class Layout:
         return np.concatenate([all_free if mask is None else mask for mask, all_free in zip(masks, free)])
 
     def rows(self, table: Table, target: Array, weight: Array | None) -> Rows:
-        """All rows; `target` (n, C) their class distributions, zero without a label."""
+        """The rows of the problem; `target` (n, C) are their class distributions, zero for an unlabelled row."""
         n = table.n_rows
         present = np.ones(n, dtype=int)  # the class term
         codes = np.empty((n, len(self.discrete)), dtype=np.int32)
@@ -96,6 +97,7 @@ class Layout:
             parts.append(part)
             present += part.any(axis=0) * feature.n_features
         mass = target.sum(axis=1)
-        known = np.where(mass > 0, 1.0 if weight is None else weight, 0.0)
-        scaled = np.divide(target, mass[:, None], out=np.zeros_like(target), where=mass[:, None] > 0)
-        return Rows(self.cells.packed(codes), np.concatenate(parts), (scaled * known[:, None]).T.copy(), known, present)
+        weight = np.where(mass > 0, 1.0 if weight is None else weight, 0.0)
+        normalized = np.divide(target, mass[:, None], out=np.zeros_like(target), where=mass[:, None] > 0)
+        weighted = (normalized * weight[:, None]).T.copy()
+        return Rows(self.cells.packed(codes), np.concatenate(parts), weighted, weight, present)

@@ -1,4 +1,4 @@
-"""What every maximum entropy model can do once its features are known: solve, certify, predict, explain."""
+"""Base class of conditional maximum entropy models: solving, optimality certificate, prediction, explanation."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from mixent.data import Table
 from mixent.maxent.blocks import Rows
 from mixent.maxent.constraints import (
     Constraints,
-    count_strengths,
     explain_columns,
+    feature_strengths,
+    mean_logits,
     read_constraints,
-    usual_parts,
 )
 from mixent.maxent.features import Training
 from mixent.maxent.layout import Layout
@@ -35,14 +35,14 @@ from mixent.maxent.row_values import row_values
 from mixent.maxent.solvers import SOLVERS, Solved, Sums, solve, total_at
 from mixent.maxent.terms import n_free
 
-AT_ONCE = 65536  # rows predicted together
-CERTAIN = 1e-3  # nats per row: a log-loss so small without a prior goes on falling to zero
+CHUNK = 65536  # rows predicted at a time
+CERTAIN = 1e-3  # nats per row: without a prior, a log-loss below this converges to zero
 
 
 class EntropyModel(FittedByRun, ProbabilisticClassifier):
-    """A conditional maximum entropy model of the cells its `layout_` makes of a table.
+    """A conditional maximum entropy model of the features that its `layout_` computes from a table.
 
-    A subclass has the options prior_variance, solver, cv, tol and max_iter, and gives `_read(X) -> Table`.
+    A subclass has the parameters prior_variance, solver, cv, tol and max_iter, and defines `_read(X) -> Table`.
     """
 
     layout_: Layout
@@ -60,12 +60,12 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
         read_variance(self.prior_variance)
 
     def _learn(self, plan: Features, rows: Training, executor: Any, show: Any) -> Solved:
-        """Choose the prior's variance where prior_variance="auto", solve, and keep the optimum."""
+        """Choose the variance of the prior if prior_variance="auto", solve, and store the optimum."""
         self.prior_variance_, self.prior_variances_tried_ = self._variance(plan, rows, executor, show)
         self.layout_ = plan.layout(rows)
-        found, sums = self._solve(self.layout_, rows, self.prior_variance_, executor, show)
-        self._keep(found, sums, executor)
-        return found
+        solved, sums = self._solve(self.layout_, rows, self.prior_variance_, executor, show)
+        self._store(solved, sums, executor)
+        return solved
 
     def _variance(self, plan: Features, rows: Training, executor: Any, show: Any) -> tuple[float | None, list[dict]]:
         if self.prior_variance is None:
@@ -75,41 +75,45 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
         return choose_variance(plan, rows, self._prior_folds(), executor, show)
 
     def _prior_folds(self) -> Any:
-        """Folds of prior_variance="auto"."""
+        """Folds that choose the variance if prior_variance="auto"."""
         return self.cv
 
     def _solve(
         self, layout: Layout, rows: Training, variance: float | None, executor: Any, show: Any
     ) -> tuple[Solved, Sums]:
-        every = layout.rows(rows.table, rows.target, rows.weight)
-        sums = Sums.of(layout.cells, every, executor, gram=self.solver != "iis")
-        each = None if variance is None else variance / layout.widths(every) ** 2
-        certified = self.solver in ("bohning", "iis")  # for the others the step itself is the better criterion
+        all_rows = layout.rows(rows.table, rows.target, rows.weight)
+        sums = Sums.of(layout.cells, all_rows, executor, gram=self.solver != "iis")
+        cell_variance = None if variance is None else variance / layout.widths(all_rows) ** 2
+        certified = self.solver in (
+            "bohning",
+            "iis",
+        )  # otherwise the gain of the last step is the better criterion
         stop = Stop(-np.inf, self.max_iter, gain=self.tol) if certified else Stop(self.tol, self.max_iter)
         mask = layout.mask(len(rows.classes))
-        return solve(layout.cells, sums, each, self.solver, stop, executor, mask, show=show), sums
+        return solve(layout.cells, sums, cell_variance, self.solver, stop, executor, mask, show=show), sums
 
-    def _keep(self, found: Solved, sums: Sums, executor: Any) -> None:
-        """Keep the optimum, and its expectations over the training rows."""
-        problem, params, source = found.problem, found.run.params, sums.source
-        self.params_, self.run_ = params, replace(found.run, last=None)
-        self.gap_, self.gain_, self.residual_ = found.gap, found.gain, found.residual
+    def _store(self, solved: Solved, sums: Sums, executor: Any) -> None:
+        """Store the optimum and its expectations over the training rows."""
+        problem, params, source = solved.problem, solved.run.params, sums.source
+        self.params_, self.run_ = params, replace(solved.run, last=None)
+        self.gap_, self.gain_, self.residual_ = solved.gap, solved.gain, solved.residual
         self.class_prior_ = problem.truth[0] / problem.truth[0].sum()
         self.truth_ = problem.truth / problem.total_weight
         self.expected_ = total_at(problem, params, source, executor).total / problem.total_weight
         log_post = problem.log_posterior(params, source.rows)
         self.entropy_ = -float((np.exp(log_post) * log_post * source.rows.weight).sum()) / source.total_weight
-        shares = problem.cells.expected(source.rows.weight[None], source.rows)[:, 0] / problem.total_weight
-        self.usual_ = usual_parts(self.layout_, params, shares)
-        self.strengths_ = count_strengths(self.layout_, params, self.usual_, source, executor)
+        cell_means = problem.cells.expected(source.rows.weight[None], source.rows)[:, 0] / problem.total_weight
+        self.mean_logits_ = mean_logits(self.layout_, params, cell_means)
+        self.strengths_ = feature_strengths(self.layout_, params, self.mean_logits_, source, executor)
 
-    def _tell(self, found: Solved) -> None:
-        warn_unconverged(found.run, type(self).__name__)
+    def _warn(self, solved: Solved) -> None:
+        """Warn if the solver has not converged, or if there is no finite optimum."""
+        warn_unconverged(solved.run, type(self).__name__)
         if self.prior_variance is not None:
             return
         never = (self.truth_[1:] == 0) & (self.truth_[1:].sum(axis=1, keepdims=True) > 0)
-        if found.problem.mask is not None:
-            never &= found.problem.mask > 0
+        if solved.problem.mask is not None:
+            never &= solved.problem.mask > 0
         table = self.constraint_table()
         if never.any():
             s, c = np.argwhere(never)[0]
@@ -120,7 +124,7 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        elif -found.run.objective < CERTAIN * found.problem.total_weight:
+        elif -solved.run.objective < CERTAIN * solved.problem.total_weight:
             warnings.warn(
                 "prior_variance=None: the classes look separable, and the multipliers grow without bound; set "
                 "prior_variance='auto' or a number",
@@ -130,17 +134,17 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
 
     def _set_class_prior(self, prior: Array) -> None:
         prior = floored(prior)
-        moved = np.log(prior) - np.log(np.maximum(self.class_prior_, LEAST))
-        self.params_ = replace(self.params_, bias=self.params_.bias + moved)
+        shift = np.log(prior) - np.log(np.maximum(self.class_prior_, LEAST))
+        self.params_ = replace(self.params_, bias=self.params_.bias + shift)
         self.class_prior_ = prior
 
     def _rows(self, table: Table) -> Rows:
         return self.layout_.rows(table, np.zeros((table.n_rows, len(self.classes_))), None)
 
     def _each(self, table: Table) -> Iterator[tuple[slice, Rows]]:
-        """Some rows at a time: written out, all might be too many."""
-        for start in range(0, table.n_rows, AT_ONCE):
-            rows = slice(start, start + AT_ONCE)
+        """The rows in chunks, to limit memory."""
+        for start in range(0, table.n_rows, CHUNK):
+            rows = slice(start, start + CHUNK)
             yield rows, self._rows(table.take(rows))
 
     def _log_joint(self, X: Any) -> Array:
@@ -155,23 +159,23 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
 
     @property
     def feature_terms_(self) -> tuple[str, ...]:
-        """Names of the features the columns became."""
+        """Names of the features."""
         return tuple(term.name for term in self.layout_.terms)
 
     @property
     def n_parameters_(self) -> int:
-        """Identifiable multipliers: of values seen, less one of each pmf, times classes less one."""
-        seen = np.abs(self.truth_[1:]).sum(axis=1) > 0
-        C = len(self.classes_)
-        return C - 1 + sum(n_free(term, seen[span], C) for term, span in zip(self.layout_.terms, self.layout_.spans))
+        """Number of identifiable multipliers; one observed value of each feature and one class are the reference."""
+        observed = np.abs(self.truth_[1:]).sum(axis=1) > 0
+        C, layout = len(self.classes_), self.layout_
+        return C - 1 + sum(n_free(term, observed[span], C) for term, span in zip(layout.terms, layout.spans))
 
     def constraint_table(self) -> Constraints:
-        """Every constraint of every feature: the data's probability, the model's, and its multiplier.
+        """The constraints of all features: the probability in the data and in the model, and the multiplier.
 
         Returns
         -------
         Constraints
-            `frame()` gives it as a DataFrame, `residuals` the difference, `strength` a number for each feature.
+            `frame()` returns a DataFrame, `residuals` the differences, `strength` the strength of each feature.
         """
         check_is_fitted(self)
         return read_constraints(
@@ -179,33 +183,34 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
         )
 
     def explain(self, X: Any, label: Any = None, rival: Any = None) -> Explanation:
-        """The contribution of each feature to the log-odds of a class against another.
+        """Contribution of each feature to the log-odds of one class against another.
 
         Parameters
         ----------
         X : table of n rows
         label : class label, optional
-            The class to explain; default: the most probable of each row.
+            The class to explain (default: the most probable class of each row).
         rival : class label, optional
-            The class it is compared with; default: the most probable other class of each row.
+            The class it is compared with (default: the most probable other class of each row).
 
         Returns
         -------
         Explanation
-            log_odds in nats, and its parts: of the average training row, and of each feature against that average.
-            They add up exactly. That of a missing value is the evidence in its being missing.
+            The log-odds in nats and its parts, which add up exactly: the log-odds of the average training row, and the
+            contribution of each feature relative to that row. A missing value contributes too: relative to the average
+            row, that a value is missing is evidence.
         """
         table = self._read(X)
-        ours, other = self._rivals(self._logits(table), label, rival)
+        label_codes, rival_codes = self._rivals(self._logits(table), label, rival)
         parts = np.empty((table.n_rows, len(self.layout_.terms)))
         for where, rows in self._each(table):
-            parts[where] = explain_columns(self.layout_, self.params_, rows, ours[where], other[where])
-        usual = (self.usual_[:, ours] - self.usual_[:, other]).T  # (n, terms)
-        parts -= usual
-        average = self.params_.bias[ours] - self.params_.bias[other] + usual.sum(axis=1)
+            parts[where] = explain_columns(self.layout_, self.params_, rows, label_codes[where], rival_codes[where])
+        mean = (self.mean_logits_[:, label_codes] - self.mean_logits_[:, rival_codes]).T  # (n, terms)
+        parts -= mean
+        average = self.params_.bias[label_codes] - self.params_.bias[rival_codes] + mean.sum(axis=1)
         return Explanation(
-            self.classes_[ours],
-            self.classes_[other],
+            self.classes_[label_codes],
+            self.classes_[rival_codes],
             average + parts.sum(axis=1),
             average,
             parts,

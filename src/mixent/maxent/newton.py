@@ -1,6 +1,6 @@
-"""Newton's method for small tables: six passes do what hundreds of bounded ones would, to the last digit.
+"""Newton's method for small tables, where about six passes reach full precision.
 
-The curvature  sum_t w_t (phi_t phi_t^T) x (diag p_t - p_t p_t^T) + 1/var  is a sum over rows like any other.
+The negative Hessian, sum_t w_t (phi_t phi_t^T) x (diag p_t - p_t p_t^T) + 1/var, is an additive statistic of the rows.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from mixent.core.linalg import solve_positive
 from mixent.maxent.blocks import Rows
 from mixent.maxent.problem import Expected, MaxEntProblem, Multipliers, Ready
 
-MOST_WORK = 2e9  # multiplications of a step
+MAX_WORK = 2e9  # multiplications of a step
 
 
-def is_small(n_rows: int, n_cells: int, n_classes: int, most: float = MOST_WORK) -> bool:
-    """Is a curvature matrix cheap here? (The class term is among the cells.)"""
-    wide = n_cells * n_classes
-    return n_rows * wide**2 / 2 + wide**3 / 3 <= most
+def is_small(n_rows: int, n_cells: int, n_classes: int, max_work: float = MAX_WORK) -> bool:
+    """Whether a Newton step takes at most `max_work` multiplications; n_cells includes the class term."""
+    width = n_cells * n_classes
+    return n_rows * width**2 / 2 + width**3 / 3 <= max_work
 
 
 @dataclass(frozen=True)
 class Curved(Expected):
-    """And the curvature of the log-likelihood."""
+    """Expected counts, and the curvature of the log-likelihood."""
 
     curvature: Array  # (C, C, S + 1, S + 1)
 
 
 @dataclass(frozen=True)
 class Newton(MaxEntProblem):
-    """theta' = theta + step H^-1 slope: the direction ascends, and the driver shortens a step that goes too far."""
+    """theta' = theta + step H^-1 gradient: an ascent direction; the driver shortens a step that is too long."""
 
-    safe_step = 2.0**-20  # a step shortened so far ascends, or the numbers are at their end
+    safe_step = 2.0**-20  # a step of this length increases the objective, up to rounding
 
     def stats(self, ready: Ready, block: Rows) -> Curved:  # type: ignore[override]
         post, log_lik = self._posterior(ready, block)
@@ -42,10 +42,10 @@ class Newton(MaxEntProblem):
         C, width = len(post), len(phi)
         curvature = np.empty((C, C, width, width))
         for c in range(C):
-            mine = phi * (block.weight * post[c])
+            weighted = phi * (block.weight * post[c])
             for other in range(c + 1):
-                part = (mine * ((c == other) - post[other])) @ phi.T
-                curvature[c, other] = curvature[other, c] = part  # weights by row: symmetric
+                part = (weighted * ((c == other) - post[other])) @ phi.T
+                curvature[c, other] = curvature[other, c] = part  # symmetric in the two classes
         return Curved((phi @ (post * block.weight).T)[None], log_lik, curvature)
 
     def update(self, params: Multipliers, total: Curved, step: float) -> Multipliers:
@@ -56,11 +56,11 @@ class Newton(MaxEntProblem):
     def _direction(self, curvature: Array, slope: Array) -> Array:
         """(S + 1, C)."""
         width, C = slope.shape
-        matrix = curvature.transpose(2, 0, 3, 1).reshape(width * C, width * C)  # cell by cell, class by class
-        held = np.zeros((width, C))
-        held[1:] = self.precision  # (S, 1): the same for every class
-        matrix[np.diag_indices_from(matrix)] += held.ravel()
-        matrix[:C, :C] += np.trace(matrix[:C, :C]) / C**2  # what all class terms share is free: hold it
+        matrix = curvature.transpose(2, 0, 3, 1).reshape(width * C, width * C)  # cells first, then classes
+        ridge = np.zeros((width, C))
+        ridge[1:] = self.precision  # (S, 1): the same for every class
+        matrix[np.diag_indices_from(matrix)] += ridge.ravel()
+        matrix[:C, :C] += np.trace(matrix[:C, :C]) / C**2  # a common shift of all biases has no effect: make it unique
         free = np.ones((width, C), dtype=bool)
         if self.mask is not None:
             free[1:] = self.mask > 0

@@ -1,4 +1,4 @@
-"""Options of `MaxEntClassifier`: how numeric columns become features, and which features are kept."""
+"""Options of `MaxEntClassifier`: conversion of numeric columns to features, and feature selection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CRITERIA = ("bic", "validation")
 
 
 class ComponentOptions(Options):
-    """Components of mixtures of the columns, the number chosen by BIC: what features and regions share."""
+    """Base of the options for components of mixtures of columns, with their number chosen by BIC."""
 
     short_forms = {kind: {"kind": kind} for kind in KINDS}
 
@@ -21,28 +21,28 @@ class ComponentOptions(Options):
     max_components: int
 
     def check(self) -> None:
-        """Refuse values that are not allowed."""
+        """Raise an error if a value is invalid."""
         check_choice("kind", self.kind, KINDS)
         check_count("max_components", self.max_components)
 
 
 class ComponentFeatures(ComponentOptions):
-    """A numeric column becomes the hidden component of a mixture: a pmf over components, given the value.
+    """Represent a numeric column by the hidden component of a mixture: the probabilities of the components given x.
 
     The number of components is chosen by BIC.
 
     Parameters
     ----------
-    kind : "union", "class" or "pooled"
-        "union": one mixture per class, responsibilities over the components of all classes; "pooled": one mixture of
-        all rows; "class": responsibilities within each class's own mixture, which enter that class's multipliers only.
-    max_components : int
-        Most components of a mixture (of each class).
-    means : bool
-        Also constrain the mean of each numeric column in each class (values beyond three standard deviations count as
-        three). A component does not distinguish the values within it; the mean does.
-    groups : list of lists of columns, "auto" or None
-        Numeric columns that share a multivariate mixture; "auto" joins those correlated within the classes.
+    kind : {"union", "class", "pooled"}, default="union"
+        "union": one mixture per class, with responsibilities over the components of all classes; "pooled": one mixture
+        of all rows; "class": responsibilities within the mixture of each class, with multipliers for that class only.
+    max_components : int, default=6
+        Maximum number of components of a mixture (of each class).
+    means : bool, default=True
+        Also constrain the mean of each numeric column in each class (values beyond three standard deviations are
+        clipped). Components do not distinguish the values within them; the mean does.
+    groups : list of lists of columns, "auto" or None, default=None
+        Numeric columns that share a multivariate mixture; "auto" groups columns that are correlated within the classes.
 
     Examples
     --------
@@ -59,21 +59,21 @@ class ComponentFeatures(ComponentOptions):
         self.groups = groups
 
     def check(self) -> None:
-        """Refuse values that are not allowed."""
+        """Raise an error if a value is invalid."""
         super().check()
         check_flag("means", self.means)
 
 
 class BinFeatures(Options):
-    """A numeric column becomes the bin its value lies in.
+    """Represent a numeric column by the bin that contains its value.
 
     Parameters
     ----------
-    strategy : "quantile", "uniform" or "entropy"
-        Bins with equally many rows, of equal width, or with borders where the class frequencies change (Fayyad and
-        Irani 1993).
-    n_bins : int
-        Most bins of a column.
+    strategy : {"quantile", "uniform", "entropy"}, default="quantile"
+        Bins with equal numbers of rows, bins of equal width, or bins with edges where the class frequencies change
+        (Fayyad and Irani 1993).
+    n_bins : int, default=8
+        Maximum number of bins of a column.
 
     Examples
     --------
@@ -90,32 +90,32 @@ class BinFeatures(Options):
         self.n_bins = n_bins
 
     def check(self) -> None:
-        """Refuse values that are not allowed."""
+        """Raise an error if a value is invalid."""
         check_choice("strategy", self.strategy, STRATEGIES)
         check_count("n_bins", self.n_bins)
 
 
 class MomentFeatures(Options):
-    """A numeric column becomes its value and its square: means and second moments are constrained.
+    """Represent a numeric column by its value and its square: constrain its mean and second moment in each class.
 
-    Classes that differ in the shape of a distribution alone are not distinguished.
+    Classes whose distributions differ in shape only cannot be distinguished.
     """
 
     short_forms = {"moments": {}}
 
     def check(self) -> None:
-        """Nothing can be wrong."""
+        """Do nothing: there are no parameters."""
 
 
 class ForwardSelection(Options):
-    """Features, and pairs of them, are added one at a time, the most informative first; see `path_`.
+    """Forward selection of features and pairs of features, one at a time, the most informative first; see `path_`.
 
     Parameters
     ----------
-    criterion : "bic" or "validation"
-        When to stop: by BIC, or by the log-loss of held-out rows.
-    validation : float
-        Share of the labelled rows held out; only used with criterion="validation".
+    criterion : {"bic", "validation"}, default="bic"
+        Stopping criterion: BIC, or the log-loss of held-out rows.
+    validation : float, default=0.2
+        Share of the labelled rows that is held out; only used with criterion="validation".
 
     Examples
     --------
@@ -133,7 +133,7 @@ class ForwardSelection(Options):
         self.validation = validation
 
     def check(self) -> None:
-        """Refuse values that are not allowed, or that would have no effect."""
+        """Raise an error if a value is invalid or would have no effect."""
         check_choice("criterion", self.criterion, CRITERIA)
         check_share("validation", self.validation)
         if self.validation != 0.2 and self.criterion != "validation":

@@ -1,4 +1,4 @@
-"""The prior of the multipliers by cross-validated log-loss."""
+"""Choice of the prior variance of the multipliers by cross-validated log-loss."""
 
 from __future__ import annotations
 
@@ -12,30 +12,27 @@ from mixent.core.driver import Stop
 from mixent.core.executors import Executor
 from mixent.maxent.features import Training
 from mixent.maxent.layout import Layout
-from mixent.maxent.solvers import Sums, approach
+from mixent.maxent.solvers import Sums, approximate
 
 VARIANCES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
-USUAL = 0.3  # where too few rows are labelled to choose
-ENOUGH, SECOND = 30, 5  # labelled rows in all, and of the second largest class, from which folds can tell
-MOST = 20_000  # rows to choose on: how long multipliers are is no matter of how many rows there are
-STOP = Stop(1e-5, 300)  # log-losses that differ by less are alike
-WORSE = 2  # variances in a row that may be worse than the best before the rest are left out
+DEFAULT_VARIANCE = 0.3  # with too few labelled rows for cross-validation
+MIN_ROWS, MIN_SECOND = 30, 5  # labelled rows required in total and in the second largest class
+MAX_ROWS = 20_000  # rows used: the best variance hardly depends on the number of rows
+STOP = Stop(1e-5, 300)  # smaller differences of the log-loss are ignored
+WORSE = 2  # consecutive variances worse than the best before the search stops
 
 
 def read_variance(prior_variance: Any) -> float | str | None:
-    """The parameter `prior_variance`, checked: "auto", None, or a positive number."""
+    """Check the parameter `prior_variance`: "auto", None, or a positive number."""
     if prior_variance is None or (isinstance(prior_variance, str) and prior_variance == "auto"):
         return prior_variance
     if check_number(prior_variance) and np.isfinite(prior_variance) and prior_variance > 0:
         return float(prior_variance)
-    raise ValueError(
-        "prior_variance must be 'auto', None (no prior) or a positive variance of the multipliers; "
-        f"got {prior_variance!r}"
-    )
+    raise ValueError(f"prior_variance must be 'auto', None (no prior) or a positive number; got {prior_variance!r}")
 
 
 class Features(Protocol):
-    """What makes features of rows."""
+    """Computes the features of rows."""
 
     @property
     def seed(self) -> int: ...
@@ -43,58 +40,58 @@ class Features(Protocol):
 
 
 def choose_variance(plan: Features, rows: Training, cv: Any, executor: Executor, show: Any) -> tuple[float, list[dict]]:
-    """The variance with the least held-out log-loss, and the table of those tried.
+    """The variance with the lowest cross-validated log-loss, and the log-losses of the variances tried.
 
-    The features are learned anew from the training rows of each fold: hidden components and bins have seen the labels.
-    (Those of a combination are known beforehand, each row's out of fold; see `ensemble.stacking.StackingFeatures`.)
+    The features are fitted again to the training rows of each fold, because mixtures and bins depend on the labels.
+    (Those of a stacking model are fixed: they were computed out of fold; see `StackingFeatures`.)
     """
     labelled = rows.target.any(axis=1) & (rows.weights > 0)
-    if isinstance(cv, (int, np.integer)) and labelled.sum() > MOST:
-        keep = np.flatnonzero(labelled)[np.random.default_rng((plan.seed, 7)).permutation(labelled.sum())[:MOST]]
-        rows, labelled = rows.take(np.sort(keep)), np.ones(MOST, dtype=bool)
+    if isinstance(cv, (int, np.integer)) and labelled.sum() > MAX_ROWS:
+        keep = np.flatnonzero(labelled)[np.random.default_rng((plan.seed, 7)).permutation(labelled.sum())[:MAX_ROWS]]
+        rows, labelled = rows.take(np.sort(keep)), np.ones(MAX_ROWS, dtype=bool)
     weights = np.where(labelled, rows.weights, 0.0)
     codes = np.where(rows.target.any(axis=1), rows.target.argmax(axis=1), -1)
     counts = np.bincount(codes[labelled], weights[labelled], minlength=2)
-    if counts.sum() < ENOUGH or np.sort(counts)[-2] < SECOND:
-        return USUAL, []
+    if counts.sum() < MIN_ROWS or np.sort(counts)[-2] < MIN_SECOND:
+        return DEFAULT_VARIANCE, []
     folds = label_folds(codes, labelled, plan.seed, cv)
     if len(folds) < 2 and isinstance(cv, (int, np.integer)):
-        return USUAL, []
+        return DEFAULT_VARIANCE, []
     _check(folds, codes, weights, rows.classes)
     loss = np.full((len(folds), len(VARIANCES)), np.inf)
-    held_weight = np.array([weights[held].sum() for _, held in folds])
-    for f, (train, held) in enumerate(folds):
+    test_weight = np.array([weights[test].sum() for _, test in folds])
+    for f, (train, test) in enumerate(folds):
         if show is not None:
             show(f, len(folds), f"prior variance, fold {f + 1} of {len(folds)}")
-        loss[f] = _losses(plan.layout(rows.take(train)), rows.take(train), rows.take(held), executor)
-    mean = held_weight @ loss / held_weight.sum()
+        loss[f] = _losses(plan.layout(rows.take(train)), rows.take(train), rows.take(test), executor)
+    mean = test_weight @ loss / test_weight.sum()
     table = [{"prior_variance": v, "log_loss": float(m)} for v, m in zip(VARIANCES, mean) if np.isfinite(m)]
     return VARIANCES[int(np.argmin(mean))], table
 
 
 def _check(folds: list[Fold], codes: np.ndarray, weights: np.ndarray, classes: tuple) -> None:
-    """Each fold must have something to learn every class from, and something to score by."""
-    for train, held in folds:
-        learned = np.bincount(codes[train][weights[train] > 0], minlength=len(classes))
-        absent = np.flatnonzero((learned == 0) & (np.bincount(codes[codes >= 0], minlength=len(classes)) > 0))
+    """Check that every training fold has all classes, and that every test fold has rows with positive weight."""
+    for train, test in folds:
+        counts = np.bincount(codes[train][weights[train] > 0], minlength=len(classes))
+        absent = np.flatnonzero((counts == 0) & (np.bincount(codes[codes >= 0], minlength=len(classes)) > 0))
         if len(absent):
             raise ValueError(
-                f"cv has a training part without class {classes[absent[0]]!r}; spread the classes over folds"
+                f"cv: a training fold has no row of class {classes[absent[0]]!r}; use stratified folds, or fewer folds"
             )
-        if not weights[held].any():
-            raise ValueError("cv has a test part in which no row has a weight; give each test part some")
+        if not weights[test].any():
+            raise ValueError("cv: all rows of a test fold have sample_weight 0; use other folds")
 
 
-def _losses(layout: Layout, train: Training, held: Training, executor: Executor) -> np.ndarray:
-    """(variances,) log-loss of the held-out rows; infinite where it had clearly begun to rise."""
+def _losses(layout: Layout, train: Training, held_out: Training, executor: Executor) -> np.ndarray:
+    """(variances,) log-loss of the held-out rows; infinite for the variances that were not tried."""
     rows = layout.rows(train.table, train.target, train.weight)
-    test = layout.rows(held.table, held.target, held.weight)
+    test = layout.rows(held_out.table, held_out.target, held_out.weight)
     sums = Sums.of(layout.cells, rows, executor, gram=True)
     mask, width = layout.mask(rows.target.shape[0]), layout.widths(rows)
     out = np.full(len(VARIANCES), np.inf)
     params, worse = None, 0
     for i, variance in enumerate(VARIANCES):
-        problem, params = approach(layout.cells, sums, variance / width**2, STOP, executor, mask, first=params)
+        problem, params = approximate(layout.cells, sums, variance / width**2, STOP, executor, mask, init=params)
         out[i] = -float((test.target * problem.log_posterior(params, test)).sum() / test.weight.sum())
         worse = worse + 1 if out[i] > out.min() else 0
         if worse >= WORSE:

@@ -1,4 +1,4 @@
-"""What the rest of the library knows of the estimators in this folder."""
+"""Registration of the estimators in this folder."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from mixent.mixtures import GaussianMixture, MixtureClassifier
 
 
 def mixtures_of_groups(model: MaxEntClassifier) -> list[GaussianMixture | MixtureClassifier]:
-    """The mixtures behind groups of columns."""
-    found = [term.mixture for term in model.layout_.single_terms() if isinstance(term, Grouped)]
-    if not all(isinstance(mixture, GaussianMixture | MixtureClassifier) for mixture in found):
+    """The mixtures of groups of columns."""
+    mixtures = [term.mixture for term in model.layout_.single_terms() if isinstance(term, Grouped)]
+    if not all(isinstance(mixture, GaussianMixture | MixtureClassifier) for mixture in mixtures):
         raise ValueError("a group of columns has no mixture")
-    return found
+    return mixtures
 
 
 register(
@@ -68,7 +68,7 @@ register(
     recipes=(
         Recipe(
             "maximum entropy",
-            "constraints on classes and values, variance of the prior chosen inside",
+            "constraints on classes and values; variance of the prior chosen by cross-validation",
             lambda setting: MaxEntClassifier(**setting.common),
             1.0,
         ),

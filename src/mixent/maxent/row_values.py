@@ -1,4 +1,4 @@
-"""What a row holds for each feature of a maximum entropy model, as short text."""
+"""The value of each feature of a maximum entropy model in each row, as short text."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ MISSING = "missing"
 
 
 def row_values(terms: Sequence[Any], table: Table, absent: str) -> list[list[str]]:
-    """For each row a text for each term; `absent`: the text for a classifier without an output."""
+    """A text for each term in each row; `absent` is the text for a probabilistic feature that is missing."""
     columns = [_values(term, table, absent) for term in terms]
     return [list(row) for row in zip(*columns)] if columns else [[] for _ in range(table.n_rows)]
 
 
 def _values(term: Any, table: Table, absent: str) -> list[str]:
     if isinstance(term, (Crossed, CrossedDense)):
-        both = zip(_values(term.first, table, absent), _values(term.second, table, absent))
-        return [", ".join(pair) for pair in both]
+        pairs = zip(_values(term.first, table, absent), _values(term.second, table, absent))
+        return [", ".join(pair) for pair in pairs]
     if isinstance(term, Coded):
         return [str(term.values[code]) if code >= 0 else MISSING for code in term.codes(table)]
     if isinstance(term, Probabilistic):
         return [_pmf(row, term.values, absent) for row in term.cells(table).T]
     if isinstance(term, Grouped):
-        return [", ".join(map(_number, row)) for row in table.X[:, list(term.places)]]
-    numbers = [_number(x) for x in table.X[:, term.place]]
+        return [", ".join(map(_number, row)) for row in table.X[:, list(term.columns)]]
+    numbers = [_number(x) for x in table.X[:, term.column]]
     if not isinstance(term, Binned):
         return numbers
     bins = term.values
@@ -41,7 +41,7 @@ def _number(x: float) -> str:
 
 
 def _pmf(row: np.ndarray, values: tuple, absent: str) -> str:
-    """The most probable value, and how probable it is."""
+    """The most probable value and its probability."""
     if not row.any():
         return absent
     best = int(row.argmax())

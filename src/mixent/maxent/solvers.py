@@ -1,4 +1,4 @@
-"""Solve a maximum entropy problem, by any of several ways to the same optimum."""
+"""Solvers of the maximum entropy dual, which all reach the same optimum."""
 
 from __future__ import annotations
 
@@ -29,92 +29,93 @@ from mixent.maxent.problem import (
     Scaling,
     WhiteChart,
     count_truth,
-    longest,
+    max_square,
     start,
 )
 
-# "auto" is Newton's method on small tables and whitened L-BFGS on others; see `newton` and `_ascend`
+# "auto" is Newton's method for small tables and preconditioned L-BFGS for others; see `newton` and `_lbfgs`
 SOLVERS = ("auto", "bohning", "iis", "lbfgs")
-WIDEST = 3000  # cells; beyond, a Gram matrix takes longer to factorize than the passes it saves
-SAMPLED = 8192  # rows whose Gram matrix stands for that of all as a preconditioner, or 16 for each cell
-MANY = 8  # times as many rows: their Hessian, too, is worth estimating from a sample
-MULTIPLIERS = 2000  # beyond, factorizing the Hessian takes longer than the passes it saves
-PRESOLVED = 50  # passes over the sample at most
-QUICK = 3e7  # multiplications of a Newton step, up to which it beats many passes that need not end at the last digit
-POLISHED = 1e-14  # gain per row of the last step on the class term: its slope is then the square of that step
+WIDEST = 3000  # most cells for which factorizing a Gram matrix is faster than the passes it saves
+SAMPLED = 8192  # rows (or 16 per cell) whose Gram matrix preconditions the problem of all rows
+MANY = 8  # from this multiple of the sample on, the sample's Hessian is used as the preconditioner
+MULTIPLIERS = 2000  # most multipliers for which factorizing the Hessian is faster than the passes it saves
+PRESOLVE_PASSES = 50  # most passes over the sample
+QUICK = 3e7  # multiplications up to which a Newton step is faster than L-BFGS at low precision
+POLISH_TOL = 1e-14  # gain per row of the last Newton step on the class term
 
 
 @dataclass(frozen=True)
 class Solved:
-    """The optimum, and what certifies it."""
+    """The optimum and its optimality certificates."""
 
     problem: MaxEntProblem
     run: Run
-    gap: float | None  # upper bound of the objective still to be had, per row; None without a prior
+    gap: float | None  # upper bound on the remaining gain of the objective per row; None without a prior
     residual: float  # largest |P_m - P_g|
-    gain: float | None = None  # lower bound of the same: what the next update would gain at least, per row
+    gain: float | None = None  # lower bound on the remaining gain per row: the guaranteed gain of the next update
 
 
 @dataclass(frozen=True)
 class Sums:
-    """What is summed once per table and serves every prior and solver."""
+    """Sums over the rows that do not depend on the prior or the solver; matrices are computed at first use."""
 
     source: RowBlocks
     truth: Array
-    longest: float  # the largest |phi_t|^2
+    max_square: float  # the largest |phi_t|^2
     cells: Cells
-    matrices: bool  # may solvers use Gram matrices?
-    found: dict[str, Array] = field(default_factory=dict, repr=False)  # counted at first use
-    kept: dict[str, Any] = field(default_factory=dict, repr=False)  # the rows in other coordinates, likewise
+    matrices: bool  # whether solvers may use Gram matrices
+    cache: dict[str, Array] = field(default_factory=dict, repr=False)
+    span_cache: dict[str, Any] = field(default_factory=dict, repr=False)  # the rows in coordinates of their span
 
     @staticmethod
     def of(cells: Cells, rows: Rows, executor: Executor, gram: bool = True) -> Sums:
-        """Count the truth. A Gram matrix, where `gram` allows one, is counted when a solver first asks for it."""
+        """Compute the training counts; `gram` allows solvers to compute a Gram matrix."""
         source = RowBlocks(rows.ordered())
         truth = count_truth(cells, source, executor)
-        return Sums(source, truth, longest(cells, source, executor), cells, gram and cells.n_cells <= WIDEST)
+        return Sums(source, truth, max_square(cells, source, executor), cells, gram and cells.n_cells <= WIDEST)
 
     def gram(self, executor: Executor) -> Array:
-        """Of all rows: with it curvature is bounded."""
-        if "gram" not in self.found:
-            self.found["gram"] = gram_matrix(self.cells, self.source, executor)
-        return self.found["gram"]
+        """The Gram matrix of all rows, which bounds the curvature."""
+        if "gram" not in self.cache:
+            self.cache["gram"] = gram_matrix(self.cells, self.source, executor)
+        return self.cache["gram"]
 
     def sampled_gram(self, executor: Executor) -> Array:
-        """Of some rows, in proportion: no bound of anything, but the same shape."""
-        if "gram" in self.found:
-            return self.found["gram"]
-        if "sampled" not in self.found:
-            self.found["sampled"] = gram_matrix(self.cells, self.sample, executor)
-        return self.found["sampled"]
+        """An estimate of the Gram matrix from a sample of the rows; it is not a bound."""
+        if "gram" in self.cache:
+            return self.cache["gram"]
+        if "sampled" not in self.cache:
+            self.cache["sampled"] = gram_matrix(self.cells, self.sample, executor)
+        return self.cache["sampled"]
 
     @cached_property
     def sample(self) -> RowBlocks:
-        """Some rows that weigh as much as all: enough for a preconditioner."""
-        some = self.source.sample(max(SAMPLED, 16 * self.cells.n_cells))
-        if some is self.source:
-            return some
-        scale = self.source.total_weight / some.total_weight
-        return RowBlocks(replace(some.rows, target=scale * some.rows.target, weight=scale * some.rows.weight))
+        """A sample of the rows, reweighted to the total weight: sufficient for a preconditioner."""
+        sample = self.source.sample(max(SAMPLED, 16 * self.cells.n_cells))
+        if sample is self.source:
+            return sample
+        scale = self.source.total_weight / sample.total_weight
+        return RowBlocks(replace(sample.rows, target=scale * sample.rows.target, weight=scale * sample.rows.weight))
 
     def spanned(self, variance: Variance, executor: Executor) -> tuple[Sums, Spanned]:
-        """The same rows in their own coordinates; priors that differ by a factor share them."""
+        """The rows in coordinates of their span, the same for all priors that differ by a factor only."""
         relative = np.asarray(variance) / np.max(variance)  # type: ignore[arg-type]
-        if "spanned" not in self.kept or not np.allclose(self.kept["spanned"][0], relative, rtol=1e-12, atol=0):
-            found = Spanned.of(self.cells, self.source.rows, variance)
-            cells, rows = found.turned
-            self.kept["spanned"] = relative, (Sums.of(cells, rows, executor), found)
-        return self.kept["spanned"][1]
+        cached = self.span_cache.get("spanned")
+        if cached is None or not np.allclose(cached[0], relative, rtol=1e-12, atol=0):
+            spanned = Spanned.of(self.cells, self.source.rows, variance)
+            cells, rows = spanned.transformed
+            self.span_cache["spanned"] = relative, (Sums.of(cells, rows, executor), spanned)
+        return self.span_cache["spanned"][1]
 
     def row_sums(self, executor: Executor) -> Array:
-        """Of the Gram matrix, which need not be counted for this."""
-        if "row sums" not in self.found:
-            self.found["row sums"] = gram_row_sums(self.cells, self.source, executor)
-        return self.found["row sums"]
+        """Row sums of the Gram matrix, computed without the matrix."""
+        if "row sums" not in self.cache:
+            self.cache["row sums"] = gram_row_sums(self.cells, self.source, executor)
+        return self.cache["row sums"]
 
 
 def total_at(problem: MaxEntProblem, params: Multipliers, source: RowBlocks, executor: Executor) -> Any:
-    """The statistics of all rows."""
+    """The statistics of all rows at given multipliers."""
     ready = problem.prepare(params)
 
     def stats(rows: Any) -> Expected:
@@ -131,23 +132,23 @@ def solve(
     stop: Stop,
     executor: Executor,
     mask: Array | None = None,
-    first: Multipliers | None = None,
+    init: Multipliers | None = None,
     show: Any = None,
 ) -> Solved:
-    """Maximize the penalized likelihood from `first` (default: class shares, nothing known of the features)."""
+    """Maximize the penalized likelihood, starting from `init` (default: the class frequencies)."""
     observers = [] if show is None else [ShowProgress(show, stop.max_passes)]
-    few = solver == "auto" and sums.matrices and is_small(sums.source.n_rows, *sums.truth.shape)
-    problem = _problem(cells, sums, variance, "bohning" if few else solver, executor, mask)
-    params = start(sums.truth) if first is None else first
-    if solver == "auto" and _spans(sums, variance, mask):
-        _, params = approach(cells, sums, variance, stop, executor, mask, first)
-    if few:
+    newton = solver == "auto" and sums.matrices and is_small(sums.source.n_rows, *sums.truth.shape)
+    problem = _problem(cells, sums, variance, "bohning" if newton else solver, executor, mask)
+    params = start(sums.truth) if init is None else init
+    if solver == "auto" and _use_span(sums, variance, mask):
+        _, params = approximate(cells, sums, variance, stop, executor, mask, init)
+    if newton:
         done = run(_as(Newton, problem), sums.source, params, stop=stop, executor=executor, observers=observers)
     elif solver in ("auto", "lbfgs"):
-        done = _ascend(problem, sums, params, stop, executor, observers)
+        done = _lbfgs(problem, sums, params, stop, executor, observers)
     else:
-        bold = SteadySquarem()
-        done = run(problem, sums.source, params, stop=stop, executor=executor, observers=observers, propose=bold)
+        squarem = SteadySquarem()
+        done = run(problem, sums.source, params, stop=stop, executor=executor, observers=observers, propose=squarem)
     done = _polish(problem, sums, done, solver, executor)
     total = total_at(problem, done.params, sums.source, executor)
     gap, gain = problem.gap(done.params, total), problem.certified_gain(done.params, total)
@@ -161,33 +162,34 @@ def solve(
     )
 
 
-def approach(
+def approximate(
     cells: Cells,
     sums: Sums,
     variance: Variance,
     stop: Stop,
     executor: Executor,
     mask: Array | None = None,
-    first: Multipliers | None = None,
+    init: Multipliers | None = None,
 ) -> tuple[MaxEntProblem, Multipliers]:
-    """As `solve`, for comparing priors: near the optimum in as little time as may be, without a certificate."""
-    params = start(sums.truth) if first is None else first
+    """An approximate optimum in as little time as possible, without a certificate; used to compare priors."""
+    params = start(sums.truth) if init is None else init
     common = (cells, sums.truth, variance, sums.source.total_weight, mask)
-    if _spans(sums, variance, mask):
-        inside, spanned = sums.spanned(variance, executor)
-        inner = None if first is None else spanned.there(first)
-        _, found = approach(inside.cells, inside, float(np.max(variance)), stop, executor, None, inner)  # type: ignore[arg-type]
-        return Bohning(*common, longest=sums.longest), spanned.back(found)
+    if _use_span(sums, variance, mask):
+        reduced, spanned = sums.spanned(variance, executor)
+        reduced_init = None if init is None else spanned.to_span(init)
+        largest = float(np.max(variance))  # type: ignore[arg-type]
+        _, solution = approximate(reduced.cells, reduced, largest, stop, executor, None, reduced_init)
+        return Bohning(*common, max_square=sums.max_square), spanned.from_span(solution)
     n_cells, n_classes = sums.truth.shape
     if sums.matrices and is_small(sums.source.n_rows, n_cells, n_classes, QUICK):
-        newton = Newton(*common, longest=sums.longest)
+        newton = Newton(*common, max_square=sums.max_square)
         return newton, run(newton, sums.source, params, stop=stop, executor=executor).params
-    problem = Bohning(*common, longest=sums.longest)
-    return problem, _ascend(problem, sums, params, stop, executor, ()).params
+    problem = Bohning(*common, max_square=sums.max_square)
+    return problem, _lbfgs(problem, sums, params, stop, executor, ()).params
 
 
-def _spans(sums: Sums, variance: Variance, mask: Array | None) -> bool:
-    """Are there so many more cells than rows that the rows' own coordinates are the better ones?"""
+def _use_span(sums: Sums, variance: Variance, mask: Array | None) -> bool:
+    """Whether there are so many more cells than rows that coordinates of the span of the rows are faster."""
     n = sums.source.n_rows
     return variance is not None and mask is None and n <= MOST_ROWS and 2 * n <= sums.cells.n_cells
 
@@ -198,19 +200,20 @@ def _problem(
     common = (cells, sums.truth, variance, sums.source.total_weight, mask)
     if solver == "iis":
         numbers = tuple(np.unique(sums.source.rows.sums).tolist())
-        return Scaling(*common, longest=sums.longest, n_features=numbers)
-    if solver != "bohning":  # a bound is needed for the certified gain only: one without a matrix will do
+        return Scaling(*common, max_square=sums.max_square, n_features=numbers)
+    if solver != "bohning":  # a bound is only needed for the certified gain: the diagonal bound is sufficient
         bound = Diagonal.of(sums.row_sums(executor), variance)
-        return Bohning(*common, longest=sums.longest, curvature=bound)
+        return Bohning(*common, max_square=sums.max_square, curvature=bound)
     if not sums.matrices:
         raise ValueError(
-            f"solver='bohning' needs the Gram matrix of all {cells.n_cells} cells, and at most {WIDEST} are "
-            "reasonable; use solver='lbfgs'"
+            f"solver='bohning' requires the Gram matrix of the features and supports at most {WIDEST} values of all "
+            f"features; got {cells.n_cells}; use solver='lbfgs'"
         )
-    return Bohning(*common, longest=sums.longest, curvature=Curvature(sums.gram(executor), variance, mask))
+    curvature = Curvature(sums.gram(executor), variance, mask)
+    return Bohning(*common, max_square=sums.max_square, curvature=curvature)
 
 
-def _ascend(
+def _lbfgs(
     problem: MaxEntProblem,
     sums: Sums,
     params: Multipliers,
@@ -218,11 +221,11 @@ def _ascend(
     executor: Executor,
     observers: Sequence[Observer],
 ) -> Run:
-    """Whitened L-BFGS: coordinates in which the curvature is about the identity.
+    """Preconditioned L-BFGS, in coordinates in which the curvature is approximately the identity.
 
-    Why "auto" comes here: beside the fixed bound with SQUAREM it takes a third of the passes where classes overlap and
-    a sixth where they hardly do, and needs no Gram matrix of all rows. With many rows the problem is first solved for a
-    sample of them; the sample's Hessian there halves the passes once more, or better.
+    Compared with the fixed bound and SQUAREM, it needs a third of the passes where classes overlap and a sixth where
+    they hardly do, and no Gram matrix of all rows. With many rows, the problem is first solved for a sample of the
+    rows; the Hessian of the sample at its optimum reduces the number of passes to half or less.
     """
     from mixent.core.lbfgs import run_lbfgs  # imports scipy.optimize
 
@@ -235,31 +238,34 @@ def _ascend(
     if sums.matrices and problem.mask is None and _many(sums):
         sample = sums.sample
         small = replace(problem, truth=count_truth(problem.cells, sample, executor))
-        near = run_lbfgs(small, sample, WhiteChart(small, white), params, stop=Stop(1e-3, PRESOLVED), executor=executor)
-        if not near.status.failed:
-            params = near.params
-            rows = sample.rows.part(slice(None, None, 2))  # half of them will do
+        presolve = Stop(1e-3, PRESOLVE_PASSES)
+        solution = run_lbfgs(small, sample, WhiteChart(small, white), params, stop=presolve, executor=executor)
+        if not solution.status.failed:
+            params = solution.params
+            rows = sample.rows.part(slice(None, None, 2))  # half of the sample is sufficient
             rows = replace(rows, weight=2 * rows.weight)
             post = np.exp(problem.log_posterior(params, rows))
-            with suppress(np.linalg.LinAlgError):  # beyond single precision: the coordinates above will do
+            with suppress(np.linalg.LinAlgError):  # not positive definite in single precision: keep the chart above
                 chart = WhiteChart(problem, Hessian(problem.cells, rows, post, problem.variance))
     return run_lbfgs(problem, sums.source, chart, params, stop=stop, executor=executor, observers=observers)
 
 
 def _many(sums: Sums) -> bool:
+    """Whether the Hessian of a sample is worth computing."""
     return sums.source.n_rows >= MANY * sums.sample.n_rows and sums.truth.size <= MULTIPLIERS
 
 
 def _polish(problem: MaxEntProblem, sums: Sums, done: Run, solver: str, executor: Executor) -> Run:
-    """A few passes of Newton's method on the class term: the same history goes on, and never falls.
+    """Continue a run with a few passes of Newton's method on the class term.
 
-    L-BFGS compares objectives, which are blind below the root of rounding: on a small table all multipliers take part.
+    L-BFGS compares objectives, which limits the precision of the multipliers to the square root of the rounding error;
+    on a small table, Newton's method therefore refines all multipliers.
     """
     if done.last is None or done.status.failed:
         return done
     small = solver == "lbfgs" and is_small(sums.source.n_rows, *sums.truth.shape)
     last = replace(done.last, step=1.0, memory=None)
-    stop = Stop(POLISHED, done.n_passes + 4)
+    stop = Stop(POLISH_TOL, done.n_passes + 4)
     more = run(_as(Newton if small else ClassTerm, problem), sums.source, resume=last, stop=stop, executor=executor)
     return replace(more, status=done.status, message=done.message)
 
@@ -267,4 +273,4 @@ def _polish(problem: MaxEntProblem, sums: Sums, done: Run, solver: str, executor
 def _as(kind: type[MaxEntProblem], problem: MaxEntProblem) -> MaxEntProblem:
     """The same problem with another update."""
     common = (problem.cells, problem.truth, problem.variance, problem.total_weight, problem.mask)
-    return kind(*common, longest=problem.longest)
+    return kind(*common, max_square=problem.max_square)

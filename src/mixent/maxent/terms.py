@@ -1,7 +1,7 @@
-"""Features of a maximum entropy model: each turns columns of a table into cells.
+"""Features (terms) of a maximum entropy model: each computes cells from columns of a table.
 
-The cells of a row sum to one (moments apart), or to nothing where the columns are missing. A term is fitted once and
-then reads any table of the same columns. Discrete terms give codes, the others dense cells.
+Except for moments and slopes, the cells of a row sum to one, or to zero where the columns are missing. A term is fitted
+once and then applied to any table with the same columns. Discrete terms return codes, the others dense cells.
 """
 
 from __future__ import annotations
@@ -21,60 +21,58 @@ from mixent.mixtures.columns import FAR, ColumnMixture
 
 @dataclass(frozen=True)
 class Coded:
-    """A categorical column as it is."""
+    """A categorical column."""
 
     name: str
-    place: int  # among Table.codes
+    column: int  # position in Table.codes
     values: tuple
 
     def codes(self, table: Table) -> np.ndarray:
         assert table.codes is not None
-        return table.codes[:, self.place]
+        return table.codes[:, self.column]
 
 
 @dataclass(frozen=True)
 class Binned:
-    """A continuous column in bins: the baseline of section 2.6."""
+    """A continuous column in bins (the baseline of section 2.6)."""
 
     name: str
-    place: int  # among Table.X
-    edges: Array  # (B - 1,) inner borders, rising
+    column: int  # position in Table.X
+    edges: Array  # (B - 1,) inner edges, increasing
 
     @property
     def values(self) -> tuple:
-        borders = told_apart(self.edges.tolist())
-        if not borders:
+        edges = distinct_texts(self.edges.tolist())
+        if not edges:
             return ("any",)
-        between = [f"{a} to {b}" for a, b in pairwise(borders)]
-        return (f"< {borders[0]}", *between, f">= {borders[-1]}")
+        inner = [f"{a} to {b}" for a, b in pairwise(edges)]
+        return (f"< {edges[0]}", *inner, f">= {edges[-1]}")
 
     def codes(self, table: Table) -> np.ndarray:
-        x = table.X[:, self.place]
+        x = table.X[:, self.column]
         return np.where(np.isnan(x), -1, np.searchsorted(self.edges, x, side="right")).astype(np.int32)
 
 
 @dataclass(frozen=True)
 class Probabilistic:
-    """A probabilistic instance: columns that hold a pmf over the feature's values."""
+    """A probabilistic feature: columns that hold a pmf over its values."""
 
     name: str
-    places: tuple[int, ...]  # among Table.X
+    columns: tuple[int, ...]  # positions in Table.X
     values: tuple
-    speakers: tuple[int, ...] | None = (
-        None  # the only class each value has a multiplier for; None: all values for all classes
-    )
+    value_class: tuple[int, ...] | None = None  # the one class for which each value has a multiplier; None: all
 
     n_features = 1
 
     def cells(self, table: Table) -> Array:
-        return np.nan_to_num(table.X[:, list(self.places)], nan=0.0).T
+        return np.nan_to_num(table.X[:, list(self.columns)], nan=0.0).T
 
 
 @dataclass(frozen=True)
 class Slope:
-    """A column in standard deviations about its mean, three at most: its count with a class is the class's mean.
+    """A standardized column, clipped at three standard deviations; its expectation with a class is the class's mean.
 
-    A component does not distinguish the values within it; the slope does.
+    Components do not distinguish the values within them; the slope does.
     """
 
     center: float
@@ -83,26 +81,25 @@ class Slope:
     value = "slope"
 
     def cell(self, x: Array) -> Array:
-        """(n,); nothing for a missing value."""
+        """(n,) standardized values; zero where missing."""
         return np.nan_to_num(np.clip((x - self.center) / self.scale, -3.0, 3.0), nan=0.0)
 
 
 @dataclass(frozen=True)
 class Latent:
-    """The hidden component of a mixture of one continuous column, P[M = j | a], as a probabilistic instance.
+    """The hidden component of a mixture of one continuous column: the pmf P[M = j | x].
 
-    kind "pooled": one mixture of all rows. "union": a mixture per class, responsibilities over all classes' components
-    together. "class": responsibilities within each class's own mixture; a cell then has a multiplier for its own class
-    only.
+    kind "pooled": one mixture of all rows. "union": one mixture per class, with responsibilities over the components of
+    all classes. "class": responsibilities within the mixture of each class, with multipliers for that class only.
     """
 
     name: str
-    place: int  # among Table.X
+    column: int  # position in Table.X
     kind: str
     mixtures: tuple[ColumnMixture, ...]  # one, or one for each class
-    shares: Array  # their weights, (1,) or (C,)
-    classes: tuple = ()  # the classes' names, for the values
-    slopes: tuple[Slope, ...] = ()  # of the column itself, or none
+    shares: Array  # weights of the mixtures, (1,) or (C,)
+    classes: tuple = ()  # names of the classes
+    slopes: tuple[Slope, ...] = ()  # of the column, or none
 
     @property
     def n_features(self) -> int:
@@ -110,55 +107,56 @@ class Latent:
 
     @cached_property
     def values(self) -> tuple:
-        return (*self._abouts(), *(slope.value for slope in self.slopes))
+        return (*self.component_names(), *(slope.value for slope in self.slopes))
 
-    def _abouts(self) -> tuple:
-        """What each component is about; a class gives several of the same mean different spreads."""
+    def component_names(self) -> tuple:
+        """Mean and standard deviation of each component, and its class."""
         out = []
-        means = iter(told_apart([m for mixture in self.mixtures for m in mixture.means.tolist()]))
+        means = iter(distinct_texts([m for mixture in self.mixtures for m in mixture.means.tolist()]))
         for c, mixture in enumerate(self.mixtures):
             of = f" (of {self.classes[c]})" if self.classes else ""
-            spreads = np.sqrt(mixture.variances)
-            out += [f"{m} \N{PLUS-MINUS SIGN} {float(f'{s:.2g}'):g}{of}" for s, m in zip(spreads, means)]
+            stds = np.sqrt(mixture.variances)
+            out += [f"{m} \N{PLUS-MINUS SIGN} {float(f'{s:.2g}'):g}{of}" for s, m in zip(stds, means)]
         return tuple(out)
 
     @property
-    def owner(self) -> np.ndarray | None:
-        """(K,) the class each component was learned from."""
+    def component_class(self) -> np.ndarray | None:
+        """(K,) the class of each component; None for a pooled mixture."""
         if self.kind == "pooled":
             return None
         return np.repeat(np.arange(len(self.mixtures)), [len(m.means) for m in self.mixtures])
 
     def cells(self, table: Table) -> Array:
-        x = table.X[:, self.place]
+        x = table.X[:, self.column]
         return np.concatenate([self.pmf(table), *(slope.cell(x)[None] for slope in self.slopes)])
 
     def pmf(self, table: Table) -> Array:
-        """(K, n) of the hidden component alone."""
-        x = table.X[:, self.place]
-        seen = ~np.isnan(x)
+        """(K, n) probabilities of the components."""
+        x = table.X[:, self.column]
+        observed = ~np.isnan(x)
         out = np.zeros((sum(len(m.means) for m in self.mixtures), len(x)))
-        if seen.any():
-            out[:, seen] = self._resp(self._within_reach(x[seen]))
+        if observed.any():
+            out[:, observed] = self._resp(self._clipped(x[observed]))
         return out
 
-    def _within_reach(self, x: Array) -> Array:
+    def _clipped(self, x: Array) -> Array:
         means = np.concatenate([m.means for m in self.mixtures])
-        reach = FAR * float(np.sqrt(max(m.variances.max() for m in self.mixtures)))
-        return np.clip(x, means.min() - reach, means.max() + reach)
+        margin = FAR * float(np.sqrt(max(m.variances.max() for m in self.mixtures)))
+        return np.clip(x, means.min() - margin, means.max() + margin)
 
     def _resp(self, x: Array) -> Array:
-        """(K, n)."""
+        """(K, n) responsibilities."""
         log_joint = np.concatenate([m.log_joint(x) + np.log(p) for m, p in zip(self.mixtures, self.shares)])
-        return _by_class(log_joint, np.asarray(self.owner) if self.kind == "class" else np.zeros(len(log_joint)))
+        by_class = self.kind == "class"
+        return _class_softmax(log_joint, np.asarray(self.component_class) if by_class else np.zeros(len(log_joint)))
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """The hidden component of a mixture of several continuous columns together; `kind` as in `Latent`."""
+    """The hidden component of a multivariate mixture of several continuous columns; `kind` as in `Latent`."""
 
     name: str
-    places: tuple[int, ...]  # among Table.X
+    columns: tuple[int, ...]  # positions in Table.X
     kind: str
     mixture: Any  # GaussianMixture ("pooled") or MixtureClassifier of these columns
     classes: tuple = ()
@@ -171,48 +169,50 @@ class Grouped:
 
     @cached_property
     def values(self) -> tuple:
-        return (*self._abouts(), *(f"{slope.value} of {name}" for name, slope in zip(self.names, self.slopes)))
+        slopes = (f"{slope.value} of {name}" for name, slope in zip(self.names, self.slopes))
+        return (*self.component_names(), *slopes)
 
-    def _abouts(self) -> tuple:
-        about = [", ".join(f"{m:.4g}" for m in mean) for mean in self.mixture.means_]
-        if self.owner is None:
-            return tuple(f"about {a}" for a in about)
-        return tuple(f"about {a} (of {self.classes[c]})" for a, c in zip(about, self.owner))
+    def component_names(self) -> tuple:
+        """Mean of each component, and its class."""
+        means = [", ".join(f"{m:.4g}" for m in mean) for mean in self.mixture.means_]
+        if self.component_class is None:
+            return tuple(f"about {mean}" for mean in means)
+        return tuple(f"about {mean} (of {self.classes[c]})" for mean, c in zip(means, self.component_class))
 
     @property
-    def owner(self) -> np.ndarray | None:
-        """(K,) the class each component was learned from."""
+    def component_class(self) -> np.ndarray | None:
+        """(K,) the class of each component; None for a pooled mixture."""
         return None if self.kind == "pooled" else self.mixture.component_class_
 
     def cells(self, table: Table) -> Array:
-        slopes = [slope.cell(table.X[:, place])[None] for place, slope in zip(self.places, self.slopes)]
+        slopes = [slope.cell(table.X[:, column])[None] for column, slope in zip(self.columns, self.slopes)]
         return np.concatenate([self.pmf(table), *slopes])
 
     def pmf(self, table: Table) -> Array:
-        """(K, n) of the hidden component alone."""
-        X = table.X[:, list(self.places)]
-        seen = ~np.isnan(X).all(axis=1)
+        """(K, n) probabilities of the components."""
+        X = table.X[:, list(self.columns)]
+        observed = ~np.isnan(X).all(axis=1)
         out = np.zeros((len(self.mixture.means_), len(X)))
-        if seen.any():
-            out[:, seen] = self._resp(X[seen])
+        if observed.any():
+            out[:, observed] = self._resp(X[observed])
         return out
 
     def _resp(self, X: Array) -> Array:
-        """(K, n)."""
+        """(K, n) responsibilities."""
         table = Table.of_numbers(X)
         if self.kind != "class":
             return self.mixture._responsibilities(table).T
-        owner = self.mixture.component_class_
-        weights = self.mixture.weights_[owner, np.arange(len(owner))]
-        return _by_class(self.mixture._log_components(table) + np.log(weights)[:, None], owner)
+        component_class = self.mixture.component_class_
+        weights = self.mixture.weights_[component_class, np.arange(len(component_class))]
+        return _class_softmax(self.mixture._log_components(table) + np.log(weights)[:, None], component_class)
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Class-conditional mean and second moment of a column: the weak constraints of section 2.4."""
+    """A standardized column and its square: constraints on the mean and second moment in each class (section 2.4)."""
 
     name: str
-    place: int
+    column: int  # position in Table.X
     center: float
     scale: float
 
@@ -220,14 +220,14 @@ class Moments:
     values = ("mean", "second moment")
 
     def cells(self, table: Table) -> Array:
-        z = (table.X[:, self.place] - self.center) / self.scale
+        z = (table.X[:, self.column] - self.center) / self.scale
         z = np.nan_to_num(z, nan=0.0)
         return np.stack([z, z * z])
 
 
 @dataclass(frozen=True)
 class Crossed:
-    """Two discrete features together, for the constraints P[C, F_i, F_j]."""
+    """The joint value of two discrete features, for constraints on P[C, F_i, F_j]."""
 
     first: Discrete
     second: Discrete
@@ -247,7 +247,7 @@ class Crossed:
 
 @dataclass(frozen=True)
 class CrossedDense:
-    """Two features of which one at least is probabilistic: their product."""
+    """The product of two features, at least one of which is probabilistic."""
 
     first: Term
     second: Term
@@ -274,21 +274,21 @@ Term = Discrete | Dense
 
 
 def crossed(first: Term, second: Term) -> Term:
-    """The two features together."""
+    """The pair of two features as one term."""
     if isinstance(first, Discrete) and isinstance(second, Discrete):
         return Crossed(first, second)
     return CrossedDense(first, second)
 
 
 def crossable(term: Term) -> bool:
-    """Only pmfs have products that are pmfs; a class's own cells have multipliers for it alone."""
+    """Whether a term can be paired: it must be a pmf over the same values for all classes, and not a pair itself."""
     if isinstance(term, (Moments, Crossed, CrossedDense)):
         return False
     return not (isinstance(term, Hidden) and term.kind == "class")
 
 
 def given_of(terms: Iterable[Term]) -> list[Probabilistic]:
-    """The probabilistic instances among terms, and within pairs."""
+    """The probabilistic features among the terms, including those within pairs."""
     out: list[Probabilistic] = []
     for term in terms:
         if isinstance(term, Probabilistic):
@@ -298,22 +298,22 @@ def given_of(terms: Iterable[Term]) -> list[Probabilistic]:
     return out
 
 
-def n_free(term: Term, seen: np.ndarray, n_classes: int) -> int:
-    """Identifiable multipliers of a term, `seen` (S,) its values that occur."""
+def n_free(term: Term, observed: np.ndarray, n_classes: int) -> int:
+    """Number of identifiable multipliers of a term; `observed` (S,) are the values that occur."""
     if isinstance(term, Moments):
         return 2 * (n_classes - 1)
     if not isinstance(term, Hidden):
-        return max(int(seen.sum()) - 1, 0) * (n_classes - 1)
+        return max(int(observed.sum()) - 1, 0) * (n_classes - 1)
     slopes = len(term.slopes) * (n_classes - 1)
-    own = seen[: len(seen) - len(term.slopes)]
-    if term.kind == "class":  # each class's cells are a pmf of their own, with multipliers for it alone
-        owner = np.asarray(term.owner)
-        return slopes + sum(max(int(own[owner == c].sum()) - 1, 0) for c in range(n_classes))
-    return slopes + max(int(own.sum()) - 1, 0) * (n_classes - 1)
+    components = observed[: len(observed) - len(term.slopes)]
+    if term.kind == "class":  # the cells of each class are a pmf, with multipliers for that class only
+        component_class = np.asarray(term.component_class)
+        return slopes + sum(max(int(components[component_class == c].sum()) - 1, 0) for c in range(n_classes))
+    return slopes + max(int(components.sum()) - 1, 0) * (n_classes - 1)
 
 
-def told_apart(numbers: Iterable[float]) -> list[str]:
-    """Numbers as text, with as many digits as distinguish them."""
+def distinct_texts(numbers: Iterable[float]) -> list[str]:
+    """Numbers as text, with enough digits to distinguish them."""
     numbers = list(numbers)
     for digits in range(4, 17):
         text = [f"{x:.{digits}g}" for x in numbers]
@@ -323,12 +323,12 @@ def told_apart(numbers: Iterable[float]) -> list[str]:
 
 
 def pmf_values(term: Term) -> tuple:
-    """The values of a term that are one pmf: all but its slopes."""
-    return term._abouts() if isinstance(term, Hidden) else term.values
+    """The values of a term that belong to its pmf: all except slopes."""
+    return term.component_names() if isinstance(term, Hidden) else term.values
 
 
 def pmf_cells(term: Term, table: Table) -> Array:
-    """(S, n) cells of these."""
+    """(S, n) cells of the pmf of a term."""
     if isinstance(term, Hidden):
         return term.pmf(table)
     if not isinstance(term, Discrete):
@@ -338,23 +338,24 @@ def pmf_cells(term: Term, table: Table) -> Array:
 
 
 def mask_of(term: Term, n_classes: int) -> Array | None:
-    """(S, C) ones where a value of the term has a multiplier for a class; None: all for all."""
+    """(S, C) 1 where a value has a multiplier for a class, else 0; None if every value has one for every class."""
     if isinstance(term, CrossedDense):
         return _crossed_mask(term, n_classes)
-    if isinstance(term, Probabilistic) and term.speakers is not None:
-        return _only(np.array(term.speakers), n_classes)
+    if isinstance(term, Probabilistic) and term.value_class is not None:
+        return _class_mask(np.array(term.value_class), n_classes)
     if isinstance(term, Hidden) and term.kind == "class":
-        slopes = np.ones((len(term.values) - len(np.asarray(term.owner)), n_classes))
-        return np.concatenate([_only(np.asarray(term.owner), n_classes), slopes])
+        slopes = np.ones((len(term.values) - len(np.asarray(term.component_class)), n_classes))
+        return np.concatenate([_class_mask(np.asarray(term.component_class), n_classes), slopes])
     return None
 
 
-def _only(speakers: np.ndarray, n_classes: int) -> Array:
-    return np.equal(speakers[:, None], np.arange(n_classes)).astype(float)
+def _class_mask(value_class: np.ndarray, n_classes: int) -> Array:
+    """(S, C) one-hot rows of the class of each value."""
+    return np.equal(value_class[:, None], np.arange(n_classes)).astype(float)
 
 
 def _crossed_mask(term: CrossedDense, n_classes: int) -> Array | None:
-    """A pair of values has a multiplier for a class if both do."""
+    """The mask of a pair: a pair of values has a multiplier for a class if both values have one."""
     first, second = mask_of(term.first, n_classes), mask_of(term.second, n_classes)
     if first is None and second is None:
         return None
@@ -363,11 +364,11 @@ def _crossed_mask(term: CrossedDense, n_classes: int) -> Array | None:
     return (first[:, None] * second[None]).reshape(-1, n_classes)
 
 
-def _by_class(log_joint: Array, owner: np.ndarray) -> Array:
+def _class_softmax(log_joint: Array, component_class: np.ndarray) -> Array:
     """(K, n) responsibilities within the components of each class."""
     out = np.empty_like(log_joint)
-    for c in np.unique(owner):
-        part = log_joint[owner == c]
+    for c in np.unique(component_class):
+        part = log_joint[component_class == c]
         softmax_columns(part)
-        out[owner == c] = part
+        out[component_class == c] = part
     return out

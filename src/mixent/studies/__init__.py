@@ -1,4 +1,4 @@
-"""Studies: methods on shifted class priors, scores by ensemble size, and verification."""
+"""Studies: scores under shifted class priors, scores by ensemble size, and verification."""
 
 from mixent.studies.ensemble_size import SizeCurves, size_curves
 from mixent.studies.prior_shift import (

@@ -1,4 +1,4 @@
-"""Scores by ensemble size, on common folds."""
+"""Cross-validated scores by ensemble size."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ SHOWN = ("error", "log_loss")
 class SizeCurves(Recorded, Short):
     """Scores of methods by ensemble size; `str()` is a table.
 
-    `records` has one dict per method, repeat, fold and size: method, repeat, fold, size, reached (the stages there
-    were: fewer than size where the ensemble stopped early), the scores, fit_seconds, staged (read from the one fit of
-    the largest size) and failed (None, or the error).
+    `records` has one dict per method, repeat, fold and size: method, repeat, fold, size, reached (the number of stages,
+    which is smaller than size if the ensemble stopped early), the scores, fit_seconds, staged (whether the scores come
+    from one fit of the largest size) and failed (None, or the error).
     """
 
     records: list[dict[str, Any]]
     sizes: np.ndarray  # (S,) increasing
     methods: list[str]
-    test_ratio: float  # test rows for each training row
+    test_ratio: float  # number of test rows per training row
 
     def values(self, method: str, metric: str = "error") -> np.ndarray:
-        """(J, S) the metric in every fold of every repeat, by size; NaN where the method failed."""
+        """(J, S) the metric in every fold of every repeat, by size; NaN if the method failed."""
         check_asked(method, self.methods, metric, METRICS)
         return self._column(method, metric).reshape(-1, len(self.sizes))
 
@@ -52,32 +52,36 @@ class SizeCurves(Recorded, Short):
         return self.values(method, metric).mean(axis=0)
 
     def std_error(self, method: str, metric: str = "error") -> np.ndarray:
-        """(S,) standard error of the mean; it accounts for the rows that folds share, see `corrected_t_test`."""
+        """(S,) standard error of the mean, corrected for the overlap of training folds; see `corrected_t_test`."""
         values = self.values(method, metric)
         return np.sqrt((1 / len(values) + self.test_ratio) * values.var(axis=0, ddof=1))
 
     def difference(self, a: str, b: str, *, size: int, metric: str = "error", confidence: float = 0.95) -> TTest:
-        """Paired test of two methods at one size, from the differences on common folds.
+        """Corrected t test of two methods at one size, on the common folds.
 
         Parameters
         ----------
         a, b : str
+            Names of the methods.
         size : int
             One of `sizes`.
         metric : str
         confidence : float
-            Of the interval.
+            Confidence level of the interval.
         """
         if size not in self.sizes:
             raise ValueError(f"size must be one of {self.sizes.tolist()}; got {size!r}")
         for name in (a, b):
             if name in self.failures:
-                raise ValueError(f"{name} failed in some folds, so there is no test. First: {self.failures[name]}")
-        at = int(np.searchsorted(self.sizes, size))
-        first, second = (self.values(name, metric)[:, at] for name in (a, b))
-        means = float(first.mean()), float(second.mean())
-        gap = without_rounding(first - second, first, second)
-        return corrected_t_test(gap, self.test_ratio, confidence=confidence, names=(a, b), metric=metric, scores=means)
+                raise ValueError(
+                    f"{name} failed in some folds and cannot be tested; first error: {self.failures[name]}"
+                )
+        column = int(np.searchsorted(self.sizes, size))
+        first, second = (self.values(name, metric)[:, column] for name in (a, b))
+        scores = float(first.mean()), float(second.mean())
+        difference = without_rounding(first - second, first, second)
+        options: dict[str, Any] = {"confidence": confidence, "names": (a, b), "metric": metric, "scores": scores}
+        return corrected_t_test(difference, self.test_ratio, **options)
 
     def __str__(self) -> str:
         n_folds = len(self.records) // (len(self.methods) * len(self.sizes))
@@ -101,30 +105,34 @@ def size_curves(
     n_jobs: int | None = 1,
     progress: Progress | None = None,
 ) -> SizeCurves:
-    """Cross-validated scores of ensembles of several sizes, all methods on the same folds.
+    """Cross-validated scores of ensembles of several sizes, with the same folds for all methods.
 
-    An estimator with `staged_predict_proba` (such as scikit-learn's AdaBoostClassifier and GradientBoostingClassifier)
-    is fitted once, at the largest size, and scored after each of the sizes; if it stopped early, later sizes have its
-    last value. This is done only if the makers of all sizes differ in the size and nothing else. Other estimators are
-    fitted anew at each size.
+    An estimator with `staged_predict_proba` (such as AdaBoostClassifier and GradientBoostingClassifier of scikit-learn)
+    is fitted once, with the largest size, and scored at each of the sizes; if it stopped early, larger sizes have its
+    last score. This requires that the estimators of different sizes differ in the size only. Other estimators are
+    fitted once for each size.
 
     Parameters
     ----------
-    makers : dict of name to maker
+    makers : dict of name -> maker
         A maker is an unfitted classifier with `n_estimators` (alone or as the last step of a pipeline), or a callable
-        that takes a size and returns an unfitted classifier. A method that raises is recorded as failed.
+        that takes a size and returns an unfitted classifier. A method that raises an exception is recorded as failed.
     X : array or DataFrame (n, d)
     y : (n,) labels
-        Rows without a label are always in training and never scored.
+        Unlabelled rows are always used for training and never scored.
     sizes : list of int
-    folds, repeats : int
-    random_state : int or RandomState
-        Shuffles rows into folds. Makers have their own.
-    sample_weight : (n,) weights for fitting and scoring, optional
+    folds : int, default=10
+        Number of folds.
+    repeats : int, default=1
+        Number of repetitions with other folds.
+    random_state : int or RandomState, default=0
+        Seed of the folds; makers have their own seeds.
+    sample_weight : (n,) array, optional
+        Weights for fitting and scoring.
     journal : path, optional
-        A file in which finished folds are kept: the same call with the same file resumes a run that was stopped.
-    n_jobs : int, optional
-        Processes; None or -1: as many as there are cores.
+        A file that stores finished folds; the same call with the same file resumes an interrupted run.
+    n_jobs : int, default=1
+        Number of processes; None or -1 uses all cores.
     progress : callable(done, total, text), optional
 
     Returns
@@ -142,12 +150,12 @@ def size_curves(
     >>> curves.values("boosted", "error").shape
     (3, 3)
     """
-    made, steps = _made(makers, sizes)
-    samples = read_samples(X, y, sample_weight, estimators=[make(steps[-1]) for make in made.values()])
+    checked, steps = _checked(makers, sizes)
+    samples = read_samples(X, y, sample_weight, estimators=[make(steps[-1]) for make in checked.values()])
     fold_of = assign_folds(samples.labels, folds=folds, repeats=repeats, random_state=random_state)
     runner = Runner(
-        {name: Method(make, _settings(make, steps) if journal else "") for name, make in made.items()},
-        partial(_one_fold, samples, steps),
+        {name: Method(make, _settings(make, steps) if journal else "") for name, make in checked.items()},
+        partial(_score_fold, samples, steps),
         splits_of(fold_of),
         Journal.open(journal, "size_curves", fingerprint(samples, fold_of) if journal else ""),
         n_jobs=check_workers(n_jobs),
@@ -156,28 +164,28 @@ def size_curves(
     fits = runner.run()
     records = [{**{k: fit[k] for k in ("method", "repeat", "fold")}, **point} for fit in fits for point in fit["sizes"]]
     ratio = float(np.mean([fit["n_test"] / max(fit["n_train"], 1) for fit in fits]))
-    curves = SizeCurves(records, np.array(steps), list(made), ratio)
+    curves = SizeCurves(records, np.array(steps), list(checked), ratio)
     curves.check_some_worked("in every fold")
     return curves
 
 
 def _settings(make: Maker, sizes: list[int]) -> str:
-    """Changes with any option of the ensembles of these sizes."""
+    """A text that changes with any parameter of the ensembles of these sizes."""
     return " ".join(settings_of(make(size)) for size in sizes)
 
 
-def _made(makers: Any, sizes: Any) -> tuple[dict[str, Maker], list[int]]:
-    """Name to function of a size; sizes, sorted."""
+def _checked(makers: Any, sizes: Any) -> tuple[dict[str, Maker], list[int]]:
+    """The makers as functions of a size, and the sorted sizes."""
     if not isinstance(makers, Mapping) or not makers:
-        raise ValueError(f"makers must be a dict of name to maker; got {makers!r}")
+        raise ValueError(f"makers must be a dict, name -> maker; got {makers!r}")
     steps = sorted({check_count("each of sizes", size) for size in sizes})
     if not steps:
-        raise ValueError("sizes is empty; give the numbers of estimators to look at, such as [10, 20, 50]")
+        raise ValueError("sizes is empty; give numbers of estimators, such as [10, 20, 50]")
     return {str(name): _maker(str(name), maker) for name, maker in makers.items()}, steps
 
 
 def _maker(name: str, maker: Any) -> Maker:
-    from sklearn.pipeline import Pipeline  # takes long to import
+    from sklearn.pipeline import Pipeline  # slow to import
 
     if isinstance(maker, type):
         raise TypeError(f"{name!r} is the class {maker.__name__}; give an instance, or a callable of a size")
@@ -189,83 +197,83 @@ def _maker(name: str, maker: Any) -> Maker:
     last = f"{maker.steps[-1][0]}__n_estimators" if isinstance(maker, Pipeline) else "n_estimators"
     if last not in maker.get_params():
         raise TypeError(
-            f"{name!r} is a {type(maker).__name__} and has no {last}; give a callable of a size, such as "
+            f"{name!r} is a {type(maker).__name__}, which has no parameter {last}; give a callable of a size, such as "
             "lambda size: Ensemble(n_members=size)"
         )
     return lambda size: clone(maker).set_params(**{last: size})
 
 
-def _one_fold(samples: Samples, sizes: list[int], make: Maker, split: Split) -> tuple[dict[str, Any], None]:
-    """One method in one fold: under `sizes` a record for each size."""
+def _score_fold(samples: Samples, sizes: list[int], make: Maker, split: Split) -> tuple[dict[str, Any], None]:
+    """The record of one method in one fold, with a record for each size under the key `sizes`."""
     weight, true, records = samples.weights(split.test), samples.codes[split.test], []
     failed = None
     try:
-        for proba, about in _by_size(make, sizes, samples, split):
+        for proba, fit in _by_size(make, sizes, samples, split):
             check_proba(proba)
-            records.append({**about, **scores_of(true, proba, weight), "failed": None})
+            records.append({**fit, **scores_of(true, proba, weight), "failed": None})
     except Exception as error:  # the failure of one method must not lose the results of the others
         failed = failure(error)
         records += [{"size": size, "reached": 0, "staged": False, **failed} for size in sizes[len(records) :]]
-    n_train = int((samples.codes[split.train] >= 0).sum())  # rows without a label do not count
-    about = {"n_train": n_train, "n_test": len(split.test), "failed": None if failed is None else failed["failed"]}
-    return {**about, "sizes": records, "fit_seconds": sum({r["fit_seconds"] for r in records})}, None
+    n_train = int((samples.codes[split.train] >= 0).sum())  # without unlabelled rows
+    fold = {"n_train": n_train, "n_test": len(split.test), "failed": None if failed is None else failed["failed"]}
+    return {**fold, "sizes": records, "fit_seconds": sum({r["fit_seconds"] for r in records})}, None
 
 
 def _by_size(make: Maker, sizes: list[int], samples: Samples, split: Split) -> Iterator[tuple[np.ndarray, dict]]:
-    """Probabilities of the test rows at each size, and how they came about."""
-    if _same_but_for_size(make, sizes) and has_stages(make(sizes[-1])):
+    """Probabilities of the test rows at each size, and a record of the fit."""
+    if _differ_in_size_only(make, sizes) and has_stages(make(sizes[-1])):
         model, seconds, _ = fit_rows(make(sizes[-1]), samples, split.train)
         yield from _staged(model, sizes, samples, split, seconds)
         return
     for size in sizes:
         model, seconds, _ = fit_rows(make(size), samples, split.train)
-        about = {"size": size, "reached": size, "staged": False, "fit_seconds": seconds}
-        yield aligned_proba(model, samples.features(model, split.test), samples.classes), about
+        fit = {"size": size, "reached": size, "staged": False, "fit_seconds": seconds}
+        yield aligned_proba(model, samples.features(model, split.test), samples.classes), fit
 
 
 def _staged(
     model: Any, sizes: list[int], samples: Samples, split: Split, seconds: float
 ) -> Iterator[tuple[np.ndarray, dict]]:
-    """Probabilities after each of the sizes; where there are fewer stages, after the last."""
-    left, stage, proba = list(sizes), 0, None
-    for stage, given in enumerate(model.staged_predict_proba(samples.features(model, split.test)), 1):
-        proba = aligned(np.asarray(given, dtype=float), model.classes_, samples.classes)
-        if stage == left[0]:
-            yield proba, {"size": left.pop(0), "reached": stage, "staged": True, "fit_seconds": seconds}
-        if not left:
+    """Probabilities after each of the sizes; if there are fewer stages, after the last stage."""
+    remaining, stage, proba = list(sizes), 0, None
+    for stage, output in enumerate(model.staged_predict_proba(samples.features(model, split.test)), 1):
+        proba = aligned(np.asarray(output, dtype=float), model.classes_, samples.classes)
+        if stage == remaining[0]:
+            yield proba, {"size": remaining.pop(0), "reached": stage, "staged": True, "fit_seconds": seconds}
+        if not remaining:
             return
     if proba is None:
-        raise ValueError(f"{type(model).__name__}.staged_predict_proba gave no stage")
-    for size in left:
+        raise ValueError(f"{type(model).__name__}.staged_predict_proba returned no stage")
+    for size in remaining:
         yield proba, {"size": size, "reached": stage, "staged": True, "fit_seconds": seconds}
 
 
-def _same_but_for_size(make: Maker, sizes: list[int]) -> bool:
-    """Whether ensembles of the sizes have the same options but for one, and that is the size."""
+def _differ_in_size_only(make: Maker, sizes: list[int]) -> bool:
+    """Whether the ensembles of all sizes have the same parameters, except for the size."""
     largest = make(sizes[-1])
     if len(sizes) == 1 or not isinstance(largest, BaseEstimator):
         return len(sizes) == 1
-    wanted = largest.get_params()
+    reference = largest.get_params()
     for size in sizes[:-1]:
         other = make(size)
-        given = other.get_params()
-        if type(other) is not type(largest) or set(given) != set(wanted):
+        params = other.get_params()
+        if type(other) is not type(largest) or set(params) != set(reference):
             return False
-        differ = [name for name in wanted if repr(given[name]) != repr(wanted[name])]
-        if [(given[name], wanted[name]) for name in differ] != [(size, sizes[-1])]:
+        differ = [name for name in reference if repr(params[name]) != repr(reference[name])]
+        if [(params[name], reference[name]) for name in differ] != [(size, sizes[-1])]:
             return False
     return True
 
 
 def _table(curves: SizeCurves, metric: str) -> str:
-    word, factor, unit, _ = WORDS[metric]
+    title, factor, unit, _ = WORDS[metric]
     digits = 2 if factor == 100 else 3
-    wide = max(len(name) for name in curves.methods)
-    head = f"{word + (', ' + unit.strip() if unit else ''):<{wide}}"
+    width = max(len(name) for name in curves.methods)
+    head = f"{title + (', ' + unit.strip() if unit else ''):<{width}}"
     lines = [[head, *(f"{size}" for size in curves.sizes)]]
     for name in curves.methods:
         cells = zip(factor * curves.mean(name, metric), factor * curves.std_error(name, metric))
-        lines.append([f"{name:<{wide}}", *(f"{mean:.{digits}f} ({se:.{digits}f})" for mean, se in cells)])
+        lines.append([f"{name:<{width}}", *(f"{mean:.{digits}f} ({se:.{digits}f})" for mean, se in cells)])
     widths = [max(len(line[j]) for line in lines) for j in range(len(lines[0]))]
     return "\n".join(
         "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:]))]) for line in lines

@@ -1,7 +1,7 @@
-"""Methods on test batches with shifted class priors.
+"""Scores of methods on test batches with shifted class priors (document 004, section 4.4).
 
-Document 004, section 4.4: a batch with given priors is drawn with replacement from labelled rows, and the index M of
-(4.18) measures how far these priors are from those of the sources' training.
+A batch with given priors is drawn with replacement from labelled rows. The index M of (4.18) measures the divergence of
+these priors from the training priors of the sources.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from mixent.evaluate.text import WORDS
 Priors = Mapping[Any, float] | ArrayLike  # shares by label, or in the order of the sorted labels
 SHOWN = ("error", "log_loss")
 MEASURES = (*METRICS, "prior_error")
-LONGEST_PRIOR = 6  # classes whose shares are written out in a table
+LONGEST_PRIOR = 6  # most classes whose probabilities are shown in a table
 
 
 def resample_priors(y: ArrayLike, priors: Priors, size: int | None = None, random_state: RandomState = 0) -> np.ndarray:
-    """Rows drawn with replacement so that the classes have the shares `priors`.
+    """Draw rows with replacement such that the classes have given frequencies.
 
     The number of rows of class c is size * prior_c, rounded by largest remainder (ties go to the first class). Within a
-    class every row has the same probability. The rows come in random order, so any part of the batch is a batch too.
+    class, every row has the same probability. The rows are in random order, so any part of the batch is a batch too.
 
     Parameters
     ----------
     y : (n,) labels
-        Rows without a label are never drawn.
-    priors : dict of label to share, or array of shares
-        An array is in the order of the sorted labels, a pandas Series is read by its index. A class with share zero, or
-        not in the dict, is left out.
+        Unlabelled rows are never drawn.
+    priors : dict of label -> frequency, or array of frequencies
+        An array is in the order of the sorted labels; a pandas Series is read by its index. A class with frequency
+        zero, or not in the dict, is left out.
     size : int, optional
         Number of rows to draw (default: the number of labelled rows).
     random_state : int, RandomState or None
@@ -75,19 +75,22 @@ def resample_priors(y: ArrayLike, priors: Priors, size: int | None = None, rando
 
 
 def prior_mismatch(source_priors: ArrayLike | Mapping[str, ArrayLike], test_priors: ArrayLike) -> float:
-    """Divergence of the test priors from the sources' priors: the index M of Pal (2006, equation 4.18), in nats.
+    """Kullback-Leibler divergence of the test priors from the training priors, summed over the sources, in nats.
 
-    M = sum_j sum_k P_j(k) log(P_j(k) / P_test(k)),    zero only where all are equal.
+    This is the index M of Pal (2006, equation 4.18),
 
-    M grows with the number of sources: ten copies of a source count ten times. It is infinite where the test batch
-    lacks a class that a source was trained on. A class that a source was not trained on adds nothing.
+        M = sum_j sum_k P_j(k) log(P_j(k) / P_test(k)),
+
+    which is zero only if all priors are equal. M grows with the number of sources: ten copies of a source count ten
+    times. It is infinite if the test batch has no rows of a class that a source was trained on. A class that a source
+    was not trained on contributes nothing.
 
     Parameters
     ----------
-    source_priors : (J, K) array, list of J rows, or dict of source to row
-        Priors each source was trained at; (K,) for one source.
+    source_priors : (J, K) array, list of J rows, or dict of source -> row
+        Training priors of each source; (K,) for one source.
     test_priors : (K,) array
-        Priors of the batch, classes in the same order.
+        Priors of the batch, with the classes in the same order.
 
     Returns
     -------
@@ -104,21 +107,22 @@ def prior_mismatch(source_priors: ArrayLike | Mapping[str, ArrayLike], test_prio
     test = _distribution("test_priors", test_priors)
     given = _rows_of(source_priors)
     if not given:
-        raise ValueError("source_priors is empty; give the priors each source was trained at, a row for each")
+        raise ValueError("source_priors is empty; give one row with the training priors of each source")
     sources = [_distribution(f"row {j} of source_priors", row) for j, row in enumerate(given)]
     for j, row in enumerate(sources):
         if len(row) != len(test):
-            raise ValueError(f"row {j} of source_priors has {len(row)} classes, test_priors has {len(test)}")
+            raise ValueError(f"row {j} of source_priors has {len(row)} classes, but test_priors has {len(test)}")
     return float(rel_entr(np.stack(sources), test).sum())
 
 
 def without_class(y: ArrayLike, label: Any) -> np.ndarray:
-    """Positions of the labelled rows of all classes but one: a batch that lacks a class (section 4.4).
+    """Positions of the labelled rows of all classes except one: a batch without that class (section 4.4).
 
     Parameters
     ----------
     y : (n,) labels
-    label : the class to leave out
+    label : label
+        The class to leave out.
 
     Returns
     -------
@@ -128,22 +132,22 @@ def without_class(y: ArrayLike, label: Any) -> np.ndarray:
     if label_value(label) not in classes:
         raise ValueError(f"label must be one of the labels in y, {classes}; got {label!r}")
     if len(classes) == 1:
-        raise ValueError(f"all labels in y are {label!r}; without this class no row is left")
+        raise ValueError(f"all labels in y are {label!r}; y must have rows of another class")
     known = np.flatnonzero(labelled_rows(y))
     return known[encode(y[known], classes) != classes.index(label_value(label))]
 
 
 def with_copies(answers: Mapping[str, Any], name: str, k: int) -> dict[str, Any]:
-    """The sources and k copies of one of them, as in table 4.5: `"a copy 1"`, ..., `"a copy k"` after all others.
+    """The answers of the sources, with k copies of one source (table 4.5): `"a copy 1"`, ..., `"a copy k"`.
 
     Parameters
     ----------
-    answers : dict of source to answers
-        Labels, probabilities, scores or calibrations. Copies are the same object.
+    answers : dict of source -> answers
+        Labels, probabilities, scores or calibrations. Copies refer to the same object.
     name : str
         The source to copy.
     k : int
-        Zero or more.
+        Number of copies, zero or more.
 
     Returns
     -------
@@ -154,9 +158,9 @@ def with_copies(answers: Mapping[str, Any], name: str, k: int) -> dict[str, Any]
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 0:
         raise ValueError(f"k must be a whole number >= 0; got {k!r}")
     copies = {f"{name} copy {i + 1}": answers[name] for i in range(k)}
-    taken = [copy for copy in copies if copy in answers]
-    if taken:
-        raise ValueError(f"there is already a source {taken[0]!r}; copy each source once, with all its copies")
+    existing = [copy for copy in copies if copy in answers]
+    if existing:
+        raise ValueError(f"a source named {existing[0]!r} already exists; make all copies of a source in one call")
     return {**answers, **copies}
 
 
@@ -164,20 +168,20 @@ def with_copies(answers: Mapping[str, Any], name: str, k: int) -> dict[str, Any]
 class PriorShiftStudy(Recorded, Short):
     """Scores of methods on batches with given priors; `str()` is a table.
 
-    `records` has one dict per prior, repeat and method: setting (number of the prior), prior (shares in the batch),
-    mismatch (M of (4.18), NaN where the sources' priors were not given), repeat, method, the scores, estimated_prior
-    (mean posterior), prior_error (half of sum_k |estimated - true|) and failed (None, or the error).
+    `records` has one dict per prior, repeat and method: setting (number of the prior), prior (class frequencies of the
+    batch), mismatch (M of (4.18); NaN without the training priors of the sources), repeat, method, the scores,
+    estimated_prior (mean posterior), prior_error (half of sum_k |estimated - true|) and failed (None, or the error).
     """
 
     records: list[dict[str, Any]]
-    priors: np.ndarray  # (S, K) shares in the batches
+    priors: np.ndarray  # (S, K) class frequencies of the batches
     mismatch: np.ndarray  # (S,) index M
     methods: list[str]
     classes: np.ndarray  # (K,)
-    size: int  # rows of a batch
+    size: int  # number of rows of a batch
 
     def values(self, method: str, metric: str = "error") -> np.ndarray:
-        """(S, R) the metric by prior and repeat; NaN where the method failed."""
+        """(S, R) the metric by prior and repeat; NaN if the method failed."""
         check_asked(method, self.methods, metric, MEASURES)
         return self._column(method, metric).reshape(len(self.priors), -1)
 
@@ -188,17 +192,17 @@ class PriorShiftStudy(Recorded, Short):
     def std_error(self, method: str, metric: str = "error") -> np.ndarray:
         """(S,) standard error of the mean over repeats; NaN for one repeat.
 
-        All repeats draw from the same rows: the error of having other rows is not included.
+        All repeats draw from the same rows; the sampling error of these rows is not included.
         """
         return _std_error(self.values(method, metric))
 
     def difference(self, a: str, b: str, metric: str = "error") -> tuple[np.ndarray, np.ndarray]:
         """(S,) mean of a - b and its standard error, from the differences on common batches."""
-        gap = self.values(a, metric) - self.values(b, metric)
-        return gap.mean(axis=1), _std_error(gap)
+        difference = self.values(a, metric) - self.values(b, metric)
+        return difference.mean(axis=1), _std_error(difference)
 
     def table(self) -> list[dict[str, Any]]:
-        """A dict per prior and method: prior, mismatch, method, repeats, and of every score mean and standard error."""
+        """One dict per prior and method: prior, mismatch, method, repeats, mean and standard error of every score."""
         rows = []
         for s, prior in enumerate(self.priors):
             for name in self.methods:
@@ -230,30 +234,30 @@ def prior_shift_study(
     n_jobs: int | None = 1,
     progress: Progress | None = None,
 ) -> PriorShiftStudy:
-    """Scores of methods on batches drawn at each of several priors; all methods see the same batches.
+    """Scores of methods on batches drawn at each of several priors; all methods are scored on the same batches.
 
     Parameters
     ----------
-    methods : dict of name to callable(rows)
-        It takes (m,) row numbers, some of which repeat, and returns (m, K) posteriors of these rows, classes sorted. A
-        method that raises is recorded as failed.
+    methods : dict of name -> callable(rows)
+        A function that takes (m,) row numbers, possibly repeated, and returns (m, K) posteriors of these rows, with
+        sorted classes. A method that raises an exception is recorded as failed.
     y : (n,) labels
-        Used to draw the batches and to score. Rows without a label are never drawn.
+        Used to draw and to score the batches. Unlabelled rows are never drawn.
     priors : list of priors
-        Each as for `resample_priors`.
-    n_repeats : int
+        Each as in `resample_priors`.
+    n_repeats : int, default=20
         Number of batches drawn at each prior.
     size : int, optional
-        Rows of a batch (default: the number of labelled rows).
+        Number of rows of a batch (default: the number of labelled rows).
     source_priors : (J, K) array, optional
-        Priors of the sources' training, for the index M of `prior_mismatch`.
-    random_state : int or RandomState
-        Of the batches; methods have their own.
+        Training priors of the sources, for the index M of `prior_mismatch`.
+    random_state : int or RandomState, default=0
+        Seed of the batches; methods have their own seeds.
     journal : path, optional
-        A file in which finished batches are kept: the same call with the same file resumes a run that was stopped. A
-        method is recognized by its name alone; if you change what it computes, change its name or delete the file.
-    n_jobs : int, optional
-        Processes; None or -1: as many as there are cores.
+        A file that stores finished batches; the same call with the same file resumes an interrupted run. A method is
+        identified by its name only: if you change its function, change its name or delete the file.
+    n_jobs : int, default=1
+        Number of processes; None or -1 uses all cores.
     progress : callable(done, total, text), optional
 
     Returns
@@ -275,16 +279,16 @@ def prior_shift_study(
     [0.0, 0.51]
     """
     if not isinstance(methods, Mapping) or not methods or not all(map(callable, methods.values())):
-        raise ValueError(f"methods must be a dict of name to a callable of row numbers; got {methods!r}")
+        raise ValueError(f"methods must be a dict, name -> callable of row numbers; got {methods!r}")
     y, classes = as_labels(y), classes_of(y)
     n_repeats, settings = check_count("n_repeats", n_repeats), list(priors)
     if not settings:
-        raise ValueError("priors is empty; give the priors to look at, such as [[0.5, 0.5], [0.2, 0.8]]")
+        raise ValueError("priors is empty; give at least one prior, such as [[0.5, 0.5], [0.2, 0.8]]")
     size = int(labelled_rows(y).sum()) if size is None else check_count("size", size)
-    shares = np.stack([_largest_remainder(_shares_of(one, classes), size) for one in settings]) / size
+    shares = np.stack([_largest_remainder(_shares_of(prior, classes), size) for prior in settings]) / size
     index = np.full(len(shares), np.nan)
     if source_priors is not None:
-        index = np.array([prior_mismatch(source_priors, one) for one in shares])
+        index = np.array([prior_mismatch(source_priors, share) for share in shares])
     batches = _batches(y, settings, n_repeats, size, random_state)
     runner = Runner(
         {str(name): Method(method) for name, method in methods.items()},
@@ -292,10 +296,10 @@ def prior_shift_study(
         batches,
         Journal.open(journal, "prior_shift_study", _fingerprint(y, batches, len(settings)) if journal else ""),
         n_jobs=check_workers(n_jobs),
-        watch=_shown(progress, len(settings), n_repeats),
+        watch=_watch(progress, len(settings), n_repeats),
     )
     runner.run()
-    records = [_placed(o.record, shares, index) for place in zip(*runner.outcomes.values()) for o in place]
+    records = [_with_prior(o.record, shares, index) for batch in zip(*runner.outcomes.values()) for o in batch]
     study = PriorShiftStudy(records, shares, index, list(runner.methods), classes, size)
     study.check_some_worked("on every batch")
     return study
@@ -304,7 +308,7 @@ def prior_shift_study(
 def _batches(
     y: np.ndarray, settings: list[Priors], n_repeats: int, size: int, random_state: RandomState
 ) -> list[Split]:
-    """Rows drawn at each prior, so often; the engine counts priors as folds, and there are no training rows."""
+    """Batches drawn at each prior, as splits without training rows; for the runner, a prior is a fold."""
     rng, none = check_random_state(random_state), np.empty(0, dtype=int)
     return [
         Split(repeat, s, none, resample_priors(y, prior, size, rng))
@@ -314,12 +318,12 @@ def _batches(
 
 
 def _fingerprint(y: np.ndarray, batches: list[Split], n_priors: int) -> str:
-    """Changes with any label and any row of a batch, and with the numbers of priors and repeats."""
+    """A text that changes with any label, any row of a batch, and the numbers of priors and repeats."""
     rows = np.stack([batch.test for batch in batches])
     return fingerprint_of_labels(y, rows.reshape(n_priors, -1, rows.shape[1]))
 
 
-def _shown(progress: Progress | None, n_priors: int, n_repeats: int) -> Callable[[Runner], None]:
+def _watch(progress: Progress | None, n_priors: int, n_repeats: int) -> Callable[[Runner], None]:
     def watch(runner: Runner) -> None:
         if progress is not None:
             s, repeat = (0, 0) if runner.latest is None else (runner.latest.record[k] for k in ("fold", "repeat"))
@@ -329,74 +333,76 @@ def _shown(progress: Progress | None, n_priors: int, n_repeats: int) -> Callable
     return watch
 
 
-def _placed(record: dict[str, Any], shares: np.ndarray, index: np.ndarray) -> dict[str, Any]:
-    """The record of a batch with its prior; the engine counts priors as folds."""
+def _with_prior(record: dict[str, Any], shares: np.ndarray, index: np.ndarray) -> dict[str, Any]:
+    """The record of a batch with its prior, which the runner numbers as a fold."""
     s, estimated = record["fold"], record["estimated_prior"]
-    place = {"setting": s, "prior": tuple(shares[s].tolist()), "mismatch": float(index[s])}
+    setting = {"setting": s, "prior": tuple(shares[s].tolist()), "mismatch": float(index[s])}
     rest = {key: value for key, value in record.items() if key != "fold"}
-    return place | rest | {"estimated_prior": None if estimated is None else tuple(estimated)}  # a list in a journal
+    return setting | rest | {"estimated_prior": None if estimated is None else tuple(estimated)}  # a list in a journal
 
 
 def _score_batch(
     y: np.ndarray, classes: np.ndarray, method: Callable[[np.ndarray], Any], batch: Split
 ) -> tuple[dict[str, Any], None]:
-    """Scores of one method on one batch, or why there are none."""
+    """Scores of one method on one batch, or the reason why it failed."""
     rows = batch.test
     try:
         proba = np.asarray(method(rows.copy()), dtype=float)
         scores = score_table(y[rows], proba, classes)
     except Exception as error:  # the failure of one method must not lose the results of the others
-        nothing = dict.fromkeys(MEASURES, float("nan"))
-        return {**nothing, "estimated_prior": None, "failed": f"{type(error).__name__}: {error}"}, None
+        missing = dict.fromkeys(MEASURES, float("nan"))
+        return {**missing, "estimated_prior": None, "failed": f"{type(error).__name__}: {error}"}, None
     estimated = proba.mean(axis=0)
     share = np.bincount(encode(y[rows], classes), minlength=len(classes)) / len(rows)
-    gap = float(np.abs(estimated - share).sum() / 2)
-    return {**scores, "estimated_prior": tuple(estimated.tolist()), "prior_error": gap, "failed": None}, None
+    prior_error = float(np.abs(estimated - share).sum() / 2)
+    return {**scores, "estimated_prior": tuple(estimated.tolist()), "prior_error": prior_error, "failed": None}, None
 
 
 def _rows_of(values: Any) -> list[Any]:
-    """Rows of an array, a table, a list or the values of a dict; a single row is one."""
+    """The rows of an array, a DataFrame, a list or a dict; a single row is a list of one row."""
     values = values.to_numpy() if hasattr(values, "to_numpy") else values
     rows = list(values.values() if isinstance(values, Mapping) else values)
     return [rows] if rows and np.ndim(rows[0]) == 0 else rows
 
 
 def _distribution(name: str, values: Any) -> np.ndarray:
-    """Shares that sum to 1, exactly so afterwards."""
+    """Checked frequencies, normalized to a sum of exactly 1."""
     share = np.asarray(values, dtype=float)
     if share.ndim != 1 or not len(share):
-        raise ValueError(f"{name} must hold one share per class; got {values!r}")
+        raise ValueError(f"{name} must hold one number per class; got {values!r}")
     if not (np.isfinite(share) & (share >= 0)).all() or abs(share.sum() - 1) > 1e-6:
         raise ValueError(f"{name} must be >= 0 and sum to 1; got {share.tolist()}")
     return share / share.sum()
 
 
 def _shares_of(priors: Any, classes: np.ndarray) -> np.ndarray:
-    """(K,) share of every class."""
+    """(K,) frequency of every class."""
     names = [label_value(value) for value in classes]
-    priors = priors.to_dict() if hasattr(priors, "to_dict") else priors  # value_counts has an order of its own
+    priors = priors.to_dict() if hasattr(priors, "to_dict") else priors  # the order of value_counts differs
     if not isinstance(priors, Mapping):
         share = _distribution("priors", priors)
         if len(share) != len(names):
-            raise ValueError(f"priors has {len(share)} shares for the {len(names)} classes in y, {names}")
+            raise ValueError(
+                f"priors must hold one number for each of the {len(names)} classes {names}; got {len(share)}"
+            )
         return share
     given = {label_value(label): value for label, value in priors.items()}
     share = _distribution("priors", list(given.values()))
     for label, value in zip(given, share):
         if value > 0 and label not in names:
             raise ValueError(
-                f"priors asks for {value:.3g} of class {label!r}, and no row of y has this label; there are {names}"
+                f"priors has a frequency {value:.3g} of class {label!r}, which is no label in y; the labels are {names}"
             )
-    wanted = dict(zip(given, share))
-    return np.array([wanted.get(label, 0.0) for label in names])
+    by_label = dict(zip(given, share))
+    return np.array([by_label.get(label, 0.0) for label in names])
 
 
 def _largest_remainder(share: np.ndarray, size: int) -> np.ndarray:
-    """Whole numbers of sum `size`, each within one of share * size."""
+    """Integers that sum to `size`, each within one of share * size."""
     quota = share * size
     count = np.floor(quota).astype(int)
-    most = np.argsort(count - quota, kind="stable")  # the largest remainder first
-    count[most[: size - count.sum()]] += 1
+    order = np.argsort(count - quota, kind="stable")  # the largest remainder first
+    count[order[: size - count.sum()]] += 1
     return count
 
 
@@ -408,15 +414,15 @@ def _std_error(values: np.ndarray) -> np.ndarray:
 
 
 def _block(study: PriorShiftStudy, metric: str) -> str:
-    """One metric: a line for each prior, a column for each method."""
-    word, factor, unit, _ = WORDS[metric]
+    """A table of one metric, with a row for each prior and a column for each method."""
+    title, factor, unit, _ = WORDS[metric]
     digits = 1 if factor == 100.0 else 3
-    lines = [[word + (", " + unit.strip() if unit else ""), "M", *study.methods]]
+    lines = [[title + (", " + unit.strip() if unit else ""), "M", *study.methods]]
     for s, prior in enumerate(study.priors):
         cells = []
         for name in study.methods:
-            mean, spread = factor * study.mean(name, metric)[s], factor * study.std_error(name, metric)[s]
-            cells.append(f"{mean:.{digits}f} ({'-' if np.isnan(spread) else f'{spread:.{digits}f}'})")
+            mean, error = factor * study.mean(name, metric)[s], factor * study.std_error(name, metric)[s]
+            cells.append(f"{mean:.{digits}f} ({'-' if np.isnan(error) else f'{error:.{digits}f}'})")
         index = study.mismatch[s]
         lines.append(["  prior " + _prior_text(prior), "-" if np.isnan(index) else f"{index:.2f}", *cells])
     widths = [max(len(line[j]) for line in lines) for j in range(len(lines[0]))]
@@ -426,5 +432,5 @@ def _block(study: PriorShiftStudy, metric: str) -> str:
 
 
 def _prior_text(prior: Sequence[float] | np.ndarray) -> str:
-    shown = " ".join(f"{share:.3g}" for share in prior[:LONGEST_PRIOR])
-    return shown + " …" * (len(prior) > LONGEST_PRIOR)
+    text = " ".join(f"{share:.3g}" for share in prior[:LONGEST_PRIOR])
+    return text + " …" * (len(prior) > LONGEST_PRIOR)

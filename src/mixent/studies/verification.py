@@ -1,13 +1,14 @@
 """Verification: error rates, detection costs and calibration of likelihood ratios.
 
-Does a claim hold? A row is a client (with the label `target`) or an impostor (any other label). It is accepted where
+In verification, a row is a client (with the label `target`) or an impostor (with any other label). It is accepted if
 its score is at least the threshold t. In the notation of document 004, chapter 5, with N_C clients and N_I impostors:
-    FAR(t) = FA / N_I       false acceptance rate: share of the impostors accepted,
-    FRR(t) = FR / N_C       false rejection rate: share of the clients rejected,
+    FAR(t) = FA / N_I       false acceptance rate: share of the impostors that are accepted,
+    FRR(t) = FR / N_C       false rejection rate: share of the clients that are rejected,
     HTER   = (FAR + FRR) / 2,
     DCF    = prior * cost_miss * FRR + (1 - prior) * cost_false_alarm * FAR,
-where prior is that of a client in use, whatever the share of clients among the rows. A score that is a log-likelihood
-ratio, llr = log p(x | client) / p(x | impostor) in nats, has the least expected cost at the threshold
+where prior is the prior probability of a client in the application, which may differ from the share of clients among
+the rows. If the score is a log-likelihood ratio, llr = log p(x | client) / p(x | impostor) in nats, the expected cost
+is minimal at the threshold
     t = log(cost_false_alarm (1 - prior) / (cost_miss prior)).
 """
 
@@ -26,7 +27,7 @@ from mixent.data.labels import as_labels, classes_of, encode, label_value, label
 
 @dataclass(frozen=True)
 class VerificationRates:
-    """Errors at one threshold, or of decisions as they stand."""
+    """Error counts and rates at one threshold, or of given decisions."""
 
     n_clients: int
     n_impostors: int
@@ -35,12 +36,12 @@ class VerificationRates:
 
     @property
     def far(self) -> float:
-        """False acceptance rate: share of the impostors accepted."""
+        """False acceptance rate: share of the impostors that are accepted."""
         return self.false_accepts / self.n_impostors
 
     @property
     def frr(self) -> float:
-        """False rejection rate: share of the clients rejected."""
+        """False rejection rate: share of the clients that are rejected."""
         return self.false_rejects / self.n_clients
 
     @property
@@ -51,28 +52,28 @@ class VerificationRates:
 
 @dataclass(frozen=True)
 class VerificationReport(VerificationRates):
-    """Performance of scores in verification, at a given prior and given costs; print it for a table."""
+    """All measures of the performance of scores in verification, at a given prior and costs; `str()` is a table."""
 
     target: Any  # label of the clients
-    prior: float  # of a client, in use
+    prior: float  # prior probability of a client
     cost_miss: float
     cost_false_alarm: float
-    threshold: float  # accepted from here on
-    dcf: float  # at the threshold
-    min_dcf: float  # at the best threshold for these rows
-    trivial_dcf: float  # of accepting all or none, whichever costs less
+    threshold: float  # scores from this value on are accepted
+    dcf: float  # detection cost at the threshold
+    min_dcf: float  # detection cost at the best threshold for these rows
+    trivial_dcf: float  # detection cost of accepting all or none, whichever is lower
     eer: float
     cllr: float  # bits
     min_cllr: float  # bits
 
     @property
     def normalized_dcf(self) -> float:
-        """DCF divided by that of accepting all or none: above 1 the scores do harm."""
+        """DCF divided by that of accepting all or none; above 1, the scores are worse than no scores."""
         return self.dcf / self.trivial_dcf
 
     @property
     def normalized_min_dcf(self) -> float:
-        """The least DCF divided by that of accepting all or none: at most 1."""
+        """Minimum DCF divided by that of accepting all or none; at most 1."""
         return self.min_dcf / self.trivial_dcf
 
     def __str__(self) -> str:
@@ -80,35 +81,33 @@ class VerificationReport(VerificationRates):
         lines = [
             ("false accepts (FA)", f"{self.false_accepts}", f"of {self.n_impostors} impostors"),
             ("false rejects (FR)", f"{self.false_rejects}", f"of {self.n_clients} clients"),
-            ("FAR", f"{100 * self.far:.3f} %", "impostors accepted"),
-            ("FRR", f"{100 * self.frr:.3f} %", "clients rejected"),
-            ("HTER", f"{100 * self.hter:.3f} %", "(FAR + FRR) / 2, whatever the prior"),
+            ("FAR", f"{100 * self.far:.3f} %", "false acceptance rate"),
+            ("FRR", f"{100 * self.frr:.3f} %", "false rejection rate"),
+            ("HTER", f"{100 * self.hter:.3f} %", "half total error rate, (FAR + FRR) / 2"),
             ("DCF", f"{self.dcf:.5f}", f"expected cost; {self.normalized_dcf:.3f} of accepting all or none"),
-            ("min DCF", f"{self.min_dcf:.5f}", f"best threshold here; {self.normalized_min_dcf:.3f} of all or none"),
-            ("EER", f"{100 * self.eer:.3f} %", "FAR = FRR"),
-            ("Cllr", f"{self.cllr:.4f}", "bits; 1 carries no information, more misleads"),
-            ("min Cllr", f"{self.min_cllr:.4f}", "bits, after the best monotone calibration of these rows"),
+            ("min DCF", f"{self.min_dcf:.5f}", f"at the best threshold; {self.normalized_min_dcf:.3f} of all or none"),
+            ("EER", f"{100 * self.eer:.3f} %", "equal error rate, FAR = FRR"),
+            ("Cllr", f"{self.cllr:.4f}", "bits; 1 without information, more if misleading"),
+            ("min Cllr", f"{self.min_cllr:.4f}", "bits, after the best monotone calibration on these rows"),
         ]
-        wide = [max(len(line[j]) for line in lines) for j in range(2)]
-        title = (
-            f"Verification of {self.target!r} at prior {self.prior:.4g}; {costs}; accepted from {self.threshold:.4g}"
-        )
-        return "\n".join([title, *(f"{a:<{wide[0]}}  {b:>{wide[1]}}  {c}" for a, b, c in lines)])
+        widths = [max(len(line[j]) for line in lines) for j in range(2)]
+        title = f"Verification of {self.target!r} at prior {self.prior:.4g}; {costs}; threshold {self.threshold:.4g}"
+        return "\n".join([title, *(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c}" for a, b, c in lines)])
 
 
 def verification_rates(
     y_true: ArrayLike, scores: ArrayLike, *, target: Any, threshold: float | None = None
 ) -> VerificationRates:
-    """False accepts and false rejects of scores at a threshold, or of decisions.
+    """False acceptances and false rejections of scores at a threshold, or of decisions.
 
     Parameters
     ----------
     y_true : (n,) labels
     scores : (n,) scores or decisions
-        With a threshold, scores that are high for clients. Without, decisions: labels as in `y_true` (accepted where
-        `target`), or True where accepted.
+        With a threshold, scores that are high for clients. Without, decisions: labels as in `y_true` (accepted if equal
+        to `target`), or booleans (accepted if True).
     target : label
-        That of the clients; all other rows are impostors.
+        Label of the clients; all other rows are impostors.
     threshold : float, optional
         Rows with at least this score are accepted.
 
@@ -148,8 +147,8 @@ def detection_cost(
     cost_miss, cost_false_alarm : float
         Cost of a rejected client and of an accepted impostor.
     normalized : bool
-        Whether to divide by min(prior * cost_miss, (1 - prior) * cost_false_alarm), the cost of the better of accepting
-        all and accepting none.
+        Whether to divide by min(prior * cost_miss, (1 - prior) * cost_false_alarm), the cost of accepting all or none,
+        whichever is lower.
 
     Returns
     -------
@@ -173,21 +172,23 @@ def detection_cost(
 
 
 def bayes_threshold(prior: float, *, cost_miss: float = 1.0, cost_false_alarm: float = 1.0) -> float:
-    """Log-likelihood ratio above which accepting costs less: log(cost_false_alarm (1 - prior) / (cost_miss prior)).
+    """The optimal threshold of log-likelihood ratios, log(cost_false_alarm (1 - prior) / (cost_miss prior)).
 
     Parameters
     ----------
-    prior, cost_miss, cost_false_alarm : float
-        As in `detection_cost`.
+    prior : float
+        Prior probability of a client, between 0 and 1.
+    cost_miss, cost_false_alarm : float
+        Cost of a rejected client and of an accepted impostor.
     """
     miss, alarm = _costs(prior, cost_miss, cost_false_alarm)
     return float(np.log(alarm) - np.log(miss))
 
 
 def llr_of_posterior(posterior: ArrayLike, prior: float) -> np.ndarray:
-    """Log-likelihood ratios in nats of posteriors p(client | x) at `prior`: logit(posterior) - logit(prior).
+    """Log-likelihood ratios of posteriors p(client | x) at a prior, in nats: logit(posterior) - logit(prior).
 
-    Posteriors of 0 and 1 become infinite, with infinite `cllr` where they are wrong.
+    Posteriors of 0 and 1 have infinite ratios, and an infinite `cllr` if they are wrong.
 
     Parameters
     ----------
@@ -201,7 +202,7 @@ def llr_of_posterior(posterior: ArrayLike, prior: float) -> np.ndarray:
     _costs(prior, 1.0, 1.0)
     posterior = np.asarray(posterior, dtype=float)
     if not ((posterior >= 0) & (posterior <= 1)).all():
-        raise ValueError("posterior must be between 0 and 1 everywhere; give the probability of the client's class")
+        raise ValueError("posterior must be between 0 and 1; give the probability that the row is a client")
     return logit(posterior) - logit(prior)
 
 
@@ -215,10 +216,10 @@ def min_dcf(
     cost_false_alarm: float = 1.0,
     normalized: bool = False,
 ) -> float:
-    """Least detection cost of any threshold on these rows.
+    """Minimum detection cost over all thresholds on these rows.
 
-    It is optimistic, because the threshold is chosen on the rows it is evaluated on. The difference from the cost at
-    the Bayes threshold is due to the calibration of the scores at this prior.
+    It is optimistic, because the threshold is chosen on the rows on which it is evaluated. The difference from the cost
+    at the Bayes threshold is due to the calibration of the scores at this prior.
 
     Parameters
     ----------
@@ -235,10 +236,10 @@ def min_dcf(
 
 
 def eer(y_true: ArrayLike, scores: ArrayLike, *, target: Any) -> float:
-    """Equal error rate: where FAR = FRR.
+    """Equal error rate: the error rate at the threshold where FAR = FRR.
 
-    Between neighboring thresholds (FAR, FRR) is interpolated linearly. Constant scores have 0.5. The rate is invariant
-    under increasing transformations of the scores.
+    Between adjacent thresholds, (FAR, FRR) is interpolated linearly. The rate of constant scores is 0.5. It is
+    invariant under increasing transformations of the scores.
 
     Parameters
     ----------
@@ -255,9 +256,9 @@ def cllr(y_true: ArrayLike, llr: ArrayLike, *, target: Any) -> float:
 
     Cllr = 1/2 [ mean over clients of log2(1 + exp(-llr)) + mean over impostors of log2(1 + exp(llr)) ]
 
-    the log-loss at prior 1/2, proportional to the mean of the detection cost over all priors and costs. 0 is perfect;
-    llr = 0 everywhere, which carries no information, has 1; more misleads. One row with an infinite ratio for the wrong
-    side makes it infinite.
+    This is the log-loss at prior 1/2, and proportional to the mean of the detection cost over all priors and costs. 0
+    is perfect; 1 is the value of llr = 0 everywhere, without information; values above 1 are misleading. A single row
+    with an infinite ratio of the wrong sign makes it infinite.
 
     Parameters
     ----------
@@ -270,10 +271,10 @@ def cllr(y_true: ArrayLike, llr: ArrayLike, *, target: Any) -> float:
 
 
 def min_cllr(y_true: ArrayLike, scores: ArrayLike, *, target: Any) -> float:
-    """Cllr after the best increasing transformation of the scores on these rows (pool adjacent violators).
+    """Minimum Cllr over all increasing transformations of the scores on these rows (pool adjacent violators).
 
-    No increasing function of the scores has less: it measures discrimination, and `cllr` minus this the loss due to
-    calibration. It is optimistic on few rows.
+    It measures the discrimination of the scores; `cllr` minus this value is the loss due to calibration. It is
+    optimistic on few rows.
 
     Parameters
     ----------
@@ -302,11 +303,11 @@ def verification_report(
     y_true : (n,) labels
     llr : (n,) array
         Log-likelihood ratios of client against impostor, in nats; for posteriors see `llr_of_posterior`. For scores on
-        another scale Cllr has no meaning and a threshold must be given.
+        another scale, Cllr is meaningless and a threshold must be given.
     target : label
-        That of the clients; all other rows are impostors.
+        Label of the clients; all other rows are impostors.
     prior : float
-        Prior probability of a client in use, between 0 and 1.
+        Prior probability of a client in the application, between 0 and 1.
     cost_miss, cost_false_alarm : float
         Cost of a rejected client and of an accepted impostor.
     threshold : float, optional
@@ -326,8 +327,8 @@ def verification_report(
     """
     client, scores = _both(y_true, llr, target)
     miss, alarm = _costs(prior, cost_miss, cost_false_alarm)
-    at = float(np.log(alarm) - np.log(miss)) if threshold is None else _checked_threshold(threshold)
-    rates = _rates(client, scores >= at)
+    limit = float(np.log(alarm) - np.log(miss)) if threshold is None else _checked_threshold(threshold)
+    rates = _rates(client, scores >= limit)
     far, frr, _ = _operating_points(client, scores)
     return VerificationReport(
         **vars(rates),
@@ -335,7 +336,7 @@ def verification_report(
         prior=float(prior),
         cost_miss=float(cost_miss),
         cost_false_alarm=float(cost_false_alarm),
-        threshold=at,
+        threshold=limit,
         dcf=miss * rates.frr + alarm * rates.far,
         min_dcf=float((miss * frr + alarm * far).min()),
         trivial_dcf=min(miss, alarm),
@@ -346,25 +347,25 @@ def verification_report(
 
 
 def _clients(y_true: ArrayLike, target: Any) -> np.ndarray:
-    """(n,) mask of the clients; there are some, and impostors."""
+    """(n,) mask of the clients; an error if there are no clients or no impostors."""
     labels = as_labels(y_true)
     classes = [label_value(value) for value in classes_of(labels)]
     if not labelled_rows(labels).all():
         row = int(np.argmin(labelled_rows(labels)))
-        raise ValueError(f"row {row} of y_true has no label; leave such rows out (labelled_rows(y_true))")
+        raise ValueError(f"row {row} of y_true has no label; leave unlabelled rows out (labelled_rows(y_true))")
     if label_value(target) not in classes:
         raise ValueError(f"target must be one of the labels in y_true, {classes}; got {target!r}")
     if len(classes) == 1:
-        raise ValueError(f"all labels in y_true are {target!r}; false acceptance rates need impostors too")
+        raise ValueError(f"all labels in y_true are {target!r}; rows of impostors are required too")
     return encode(labels, classes) == classes.index(label_value(target))
 
 
 def _scores(name: str, scores: ArrayLike, client: np.ndarray) -> np.ndarray:
     scores = np.asarray(scores, dtype=float)
     if scores.shape != client.shape:
-        raise ValueError(f"{name} must be one number per row, {len(client)}; got shape {scores.shape}")
+        raise ValueError(f"{name} must hold one number for each of {len(client)} rows; got shape {scores.shape}")
     if np.isnan(scores).any():
-        raise ValueError(f"{name} must be numbers; row {int(np.argmax(np.isnan(scores)))} has none")
+        raise ValueError(f"{name} must be numbers; row {int(np.argmax(np.isnan(scores)))} is missing")
     return scores
 
 
@@ -374,14 +375,14 @@ def _both(y_true: ArrayLike, scores: ArrayLike, target: Any) -> tuple[np.ndarray
 
 
 def _accepted(y_true: ArrayLike, scores: ArrayLike, target: Any) -> np.ndarray:
-    """(n,) mask of decisions: labels, or True where accepted."""
+    """(n,) mask of the accepted rows, from decisions that are labels or booleans."""
     labels, decisions = as_labels(y_true), as_labels(scores)
     if len(decisions) != len(labels):
-        raise ValueError(f"y_true has {len(labels)} rows, scores has {len(decisions)}")
+        raise ValueError(f"y_true has {len(labels)} rows, but scores has {len(decisions)}")
     if decisions.dtype.kind == "b" and labels.dtype.kind != "b":
         return decisions
     if decisions.dtype.kind == "f" and labels.dtype.kind != "f":
-        raise ValueError("scores holds numbers with decimals; give the threshold from which rows are accepted")
+        raise ValueError("scores holds decimal numbers rather than decisions; give a threshold")
     classes = [label_value(value) for value in classes_of(labels)]
     return encode(decisions, classes) == classes.index(label_value(target))
 
@@ -401,16 +402,16 @@ def _rates(client: np.ndarray, accepted: np.ndarray) -> VerificationRates:
 def _costs(prior: Any, cost_miss: Any, cost_false_alarm: Any) -> tuple[float, float]:
     """Expected cost of rejecting all, and of accepting all."""
     if not check_number(prior) or not 0 < prior < 1:
-        raise ValueError(f"prior must be the probability of a client, above 0 and below 1; got {prior!r}")
+        raise ValueError(f"prior must be a probability above 0 and below 1; got {prior!r}")
     miss = check_positive("cost_miss", cost_miss)
     return prior * miss, (1 - prior) * check_positive("cost_false_alarm", cost_false_alarm)
 
 
 def _operating_points(client: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(T + 1,) FAR, FRR and threshold, from accepting none (infinite) to accepting all; equal scores fall together."""
-    values, place = np.unique(scores, return_inverse=True)
-    clients = np.bincount(place[client], minlength=len(values))[::-1]
-    impostors = np.bincount(place[~client], minlength=len(values))[::-1]
+    """(T + 1,) FAR, FRR and threshold, from accepting none (infinite) to accepting all; equal scores share a point."""
+    values, rank = np.unique(scores, return_inverse=True)
+    clients = np.bincount(rank[client], minlength=len(values))[::-1]
+    impostors = np.bincount(rank[~client], minlength=len(values))[::-1]
     far = np.concatenate([[0], np.cumsum(impostors)]) / impostors.sum()
     frr = (clients.sum() - np.concatenate([[0], np.cumsum(clients)])) / clients.sum()
     return far, frr, np.concatenate([[np.inf], values[::-1]])
@@ -418,8 +419,8 @@ def _operating_points(client: np.ndarray, scores: np.ndarray) -> tuple[np.ndarra
 
 def _eer(far: np.ndarray, frr: np.ndarray) -> float:
     after = int(np.argmax(far >= frr))  # never 0: the first point has FAR 0, FRR 1
-    gap = frr - far  # falls from 1 to -1
-    share = gap[after - 1] / (gap[after - 1] - gap[after])
+    difference = frr - far  # decreases from 1 to -1
+    share = difference[after - 1] / (difference[after - 1] - difference[after])
     return float(far[after - 1] + share * (far[after] - far[after - 1]))
 
 
@@ -429,11 +430,11 @@ def _cllr(client: np.ndarray, llr: np.ndarray) -> float:
 
 
 def _min_cllr(client: np.ndarray, scores: np.ndarray) -> float:
-    from sklearn.isotonic import IsotonicRegression  # takes long to import
+    from sklearn.isotonic import IsotonicRegression  # slow to import
 
-    place = np.unique(scores, return_inverse=True)[1]  # ranks: scores may be infinite
-    weight = np.where(client, 0.5 / client.sum(), 0.5 / (~client).sum())  # prior 1/2, so that logit p is the ratio
-    mass = np.bincount(place, weight)
-    share = np.bincount(place, weight * client) / mass
+    rank = np.unique(scores, return_inverse=True)[1]  # ranks, because scores may be infinite
+    weight = np.where(client, 0.5 / client.sum(), 0.5 / (~client).sum())  # at prior 1/2, logit p is the ratio
+    mass = np.bincount(rank, weight)
+    share = np.bincount(rank, weight * client) / mass
     p = IsotonicRegression(y_min=0, y_max=1).fit_transform(np.arange(len(mass)), share, sample_weight=mass)
-    return _cllr(client, logit(p)[place])
+    return _cllr(client, logit(p)[rank])

@@ -44,8 +44,8 @@ def left_out(**changes):
             {"Gaussian MED", "tree MED", "RBF MED"},
             "it is slow with more than 2000 margin constraints",
         ),
-        ({"smallest_class": 4}, {"tree MED", "RBF SVM"}, "a class has fewer than 6 rows, too few for Platt's"),
-        ({"weighted": True}, {"tree MED", "k nearest neighbors"}, "it takes no weights"),
+        ({"smallest_class": 4}, {"tree MED", "RBF SVM"}, "a class has fewer than 6 rows, too few for Platt"),
+        ({"weighted": True}, {"tree MED", "k nearest neighbors"}, "it does not support weights"),
         ({"n_categories": 120, "n_numbers": 1}, {"tree MED"}, "there are more than 100 columns"),
     ],
 )

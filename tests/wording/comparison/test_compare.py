@@ -11,7 +11,7 @@ from ...comparison.test_compare import Broken, Few, Slow
 
 
 def test_no_method_worked_in_every_fold_broken(table):
-    with pytest.raises(RuntimeError, match="no method worked in every fold. broken: ValueError: out of luck"):
+    with pytest.raises(RuntimeError, match="every method failed in some fold. broken: ValueError: out of luck"):
         mixent.compare(*table, methods={"broken": Broken()}, baselines=False, n_jobs=1, folds=3)
 
 
@@ -61,10 +61,10 @@ def test_not_begun_the_time_budget_was_needed_for_quicker_methods(table):
     ("options", "message"),
     [
         ({"metric": "calibration"}, "metric must be one of 'error', 'balanced_error', 'log_loss', 'brier'"),
-        ({"methods": "mixture"}, "methods must be 'auto', a list of names, or a dict of name to classifier"),
+        ({"methods": "mixture"}, "methods must be 'auto', a list of names, or a dict, name -> classifier"),
         ({"methods": ["magic"]}, "unknown method 'magic'; choose one of 'mixture', "),
         ({"methods": ["mixtur"]}, r"unknown method 'mixtur'; did you mean 'mixture'\? Choose one of 'mixture', "),
-        ({"methods": {}, "baselines": False}, "there is no method to try; name some, or set baselines=True"),
+        ({"methods": {}, "baselines": False}, "methods is empty; give at least one method, or set baselines=True"),
         (
             {"methods": {"naive Bayes": GaussianNB()}},
             "'naive Bayes' is the name of a baseline; give your method another",
@@ -73,9 +73,9 @@ def test_not_begun_the_time_budget_was_needed_for_quicker_methods(table):
         ({"folds": 2.5}, "folds must be a whole number >= 1; got 2.5"),
         ({"repeats": "3"}, "repeats must be a whole number >= 1; got '3'"),
         ({"baselines": "no"}, "baselines must be True or False; got 'no'"),
-        ({"methods": 3}, "methods must be 'auto', a list of names, or a dict of name to classifier; got 3"),
+        ({"methods": 3}, "methods must be 'auto', a list of names, or a dict, name -> classifier; got 3"),
         ({"n_jobs": 0}, "n_jobs must be None, -1 or a positive number"),
-        ({"random_state": None}, "random_state must be a whole number, for the methods must all get the same"),
+        ({"random_state": None}, "random_state must be a whole number, which all methods use"),
     ],
 )
 def test_refused(table, options, message):
@@ -93,7 +93,7 @@ def test_refused_data(table):
         TypeError, match=r"methods\['naive'\] must be a classifier, not fitted; got the class GaussianNB"
     ):
         mixent.compare(X, y, methods={"naive": GaussianNB})
-    with pytest.raises(ValueError, match="a comparison needs at least 2 classes; y has 1 of weight > 0"):
+    with pytest.raises(ValueError, match="a comparison needs at least 2 classes with rows of weight > 0; got 1"):
         mixent.compare(X, y, sample_weight=(y == "a").astype(float))
     with pytest.raises(TypeError, match=r"methods\['naive'\] must be a classifier, not fitted; got a str"):
         mixent.compare(X, y, methods={"naive": "Bayes"})

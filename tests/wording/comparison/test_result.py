@@ -13,7 +13,7 @@ from ...comparison.test_result import make_comparison, make_cv, points
 
 
 def test_a_test_needs_a_method_that_worked():
-    with pytest.raises(ValueError, match="'m9' has no score in every fold; there are 'm1', 'm0'"):
+    with pytest.raises(ValueError, match="'m9' does not have a score in every fold; choose one of 'm1', 'm0'"):
         make_comparison([0.2, 1.5]).test("m9", "m0")
 
 
@@ -38,8 +38,8 @@ def test_a_quick_method_and_one_that_explains_are_named():
     tried = {m: Candidate(m, models[m], "mixent", "") for m in names}
     advice = recommend(cv, tried, "log_loss", chosen_estimate(cv, names, "log_loss"))
     assert advice.method == "RBF MED"
-    assert "Quicker: maximum entropy fits in 0.5 s, RBF MED in 20 s." in advice.points
-    assert "maximum entropy explains every decision exactly, column by column." in advice.points
+    assert "Faster: maximum entropy fits in 0.5 s, RBF MED in 20 s." in advice.points
+    assert "maximum entropy explains every prediction exactly, column by column." in advice.points
 
 
 def test_no_method_is_better_than_predicting_the_class_frequencies():

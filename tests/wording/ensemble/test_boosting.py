@@ -27,14 +27,18 @@ def test_first_says_errs_on_of_the_training_weight_take(make, error, first):
     y = X[:, 0].astype(int)
     wrong = np.r_[: int(10 * error), 10 : 10 + int(10 * error)]
     y[wrong] = 1 - y[wrong]
-    with pytest.warns(UserWarning, match=f"first Says errs on {first} of the training weight.*take a stronger base"):
+    with pytest.warns(
+        UserWarning, match=f"first Says has a weighted training error of {first}, .*; choose a stronger base"
+    ):
         make(Says(), 5).fit(X, y)
 
 
 def test_stronger_base_or_weightboostclassifier_which_has_two_classes():
     X, y = np.repeat(np.arange(4.0)[:, None], 10, axis=0), np.repeat(np.arange(4), 10)
     X[:, 0] = (y + (np.arange(40) % 10 < 6)) % 4
-    with pytest.warns(UserWarning, match="stronger base, or WeightBoostClassifier, which has two classes at a time"):
+    with pytest.warns(
+        UserWarning, match="stronger base classifier, or WeightBoostClassifier, which separates one class at a time"
+    ):
         AdaBoostM1Classifier(Says(), 5).fit(X, y)
 
 
@@ -42,15 +46,15 @@ def test_stronger_base_or_weightboostclassifier_which_has_two_classes():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"estimator": GaussianNB}, TypeError, "got the class GaussianNB: call it to make one"),
-        ({"estimator": LinearRegression()}, TypeError, "a classifier, with fit and predict; got LinearRegression"),
+        ({"estimator": GaussianNB}, TypeError, "an instance of a classifier; got the class GaussianNB"),
+        ({"estimator": LinearRegression()}, TypeError, "a classifier with fit and predict; got LinearRegression"),
         ({"estimator": SimpleNamespace(fit=None)}, TypeError, "with fit and predict; got SimpleNamespace"),
         ({"n_estimators": 0}, ValueError, "n_estimators must be a whole number >= 1; got 0"),
         ({"resample": "always"}, ValueError, "resample must be 'auto', True or False; got 'always'"),
         (
             {"estimator": KNeighborsClassifier(), "resample": False},
             ValueError,
-            "resample=False needs a base whose fit takes sample_weight, and KNeighborsClassifier takes none",
+            "resample=False requires .* sample_weight, which KNeighborsClassifier does not support",
         ),
     ],
 )
@@ -62,9 +66,9 @@ def test_options_that_make_no_sense(two, make, options, error, message):
 @pytest.mark.parametrize("make", BOTH)
 def test_labels_that_cannot_be_counted(two, make):
     X, y = two
-    with pytest.raises(ValueError, match="y holds probabilities of labels.*give one label per row"):
+    with pytest.raises(ValueError, match="y holds label probabilities; give one label per row"):
         make(GaussianNB()).fit(X, np.full((len(y), 2), 0.5))
-    with pytest.raises(ValueError, match="2 classes; 1 have a row of sample_weight > 0; give rows of another"):
+    with pytest.raises(ValueError, match="2 classes with sample_weight > 0; got 1; give rows of another"):
         make(GaussianNB()).fit(X, y, sample_weight=(y == "yes").astype(float))
     with pytest.raises(ValueError, match="sample_weight must be >= 0"):
         make(GaussianNB()).fit(X, y, sample_weight=-np.ones(len(y)))
@@ -78,4 +82,4 @@ def test_restart_is_yes_or_no():
 def test_a_stage_that_errs_on_half_of_the_weight_is_left_out():
     X = np.repeat([[0.0], [1.0]], 10, axis=0)
     model = AdaBoostM1Classifier(Says(), 50).fit(X, np.where(np.arange(20) < 1, 1, X[:, 0].astype(int)))
-    assert model.stopped_ == "stage 2 errs on 0.5 of the weight, at least half: it is left out"
+    assert model.stopped_ == "stage 2 has a weighted error of 0.5, at least one half, and was discarded"

@@ -15,7 +15,7 @@ def test_on_the_rows_they_were_trained_on():
     boosting = AdaBoostM1Classifier(n_estimators=2)
     model = MaxEntStackingClassifier(boosting, cv="train", prior_variance=1.0).fit(X, Y)
     facts = plain_facts(model.summary())
-    assert facts["errors"] == "on the rows they were trained on"
+    assert facts["errors"] == "on their training rows"
     table = pd.DataFrame({"said": np.where(np.arange(len(Y)) % 5, Y, 0)})
     model = MaxEntStackingClassifier([("judge", "said")], prior_variance=1.0).fit(table, Y)
     facts = plain_facts(model.summary())

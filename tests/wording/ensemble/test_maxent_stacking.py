@@ -23,7 +23,7 @@ from ...ensemble.test_maxent_stacking import TEXT, Growing, stacked
 
 def test_no_class_has_two_labelled_rows(blobs):
     X, y = blobs
-    with pytest.raises(ValueError, match="no class has two labelled rows: nothing can be held out; give more rows, or"):
+    with pytest.raises(ValueError, match="no class has two labelled rows, so none can be held out; give more rows, or"):
         MaxEntStackingClassifier([GaussianNB()]).fit(X[:3], y[:3])
 
 
@@ -34,14 +34,14 @@ def test_no_label_of_decisiontreeclassifier_down_up_is_a_class(blobs):
     for constraints in ("full", "diagonal"):
         model = MaxEntStackingClassifier([("nb", base)], cv="prefit", prior_variance=1.0, constraints=constraints)
         model.fit(X[two], TEXT[y[two]])
-        assert model.alphabets_[0].tolist() == TEXT.tolist() and model.classes_.tolist() == ["low", "mid"]
+        assert model.base_classes_[0].tolist() == TEXT.tolist() and model.classes_.tolist() == ["low", "mid"]
         assert model.predict_proba(X).shape == (90, 2)
         zero = model.params_.cells == 0
         assert zero.tolist() == ([[False] * 2] * 3 if constraints == "full" else (np.eye(3)[:, :2] == 0).tolist())
     other = DecisionTreeClassifier(max_depth=2).fit(X, np.array(["up", "down"])[(X[:, 0] > 0).astype(int)])
     model = MaxEntStackingClassifier([other], cv="prefit", prior_variance=1.0)
     with pytest.warns(
-        UserWarning, match="no label of 'decisiontreeclassifier' .'down', 'up'. is a class .0, 1, 2.: their"
+        UserWarning, match="no label of 'decisiontreeclassifier' .'down', 'up'. is a class .0, 1, 2.: its labels"
     ):
         model.fit(X, y)
 
@@ -49,7 +49,7 @@ def test_no_label_of_decisiontreeclassifier_down_up_is_a_class(blobs):
 def test_decisions_soft_needs_probabilities_and_ridge(blobs):
     X, y = blobs
     bases = [("nb", GaussianNB()), ("ridge", RidgeClassifier())]
-    with pytest.raises(ValueError, match="decisions='soft' needs probabilities, and 'ridge'"):
+    with pytest.raises(ValueError, match="decisions='soft' requires predict_proba, which 'ridge'"):
         MaxEntStackingClassifier(bases, decisions="soft").fit(X, y)
 
 
@@ -57,7 +57,7 @@ def test_growing_takes_no_sample_weight(blobs):
     X, y = blobs
     folds = [(np.arange(60), np.arange(60, 90)), (np.arange(24, 90), np.arange(24))]
     model = MaxEntStackingClassifier(Growing(), cv=folds, prior_variance=1.0).fit(X, y)
-    with pytest.warns(UserWarning, match="Growing takes no sample_weight: it is trained without"):
+    with pytest.warns(UserWarning, match="Growing does not support sample_weight and is trained without weights"):
         model.fit(X, y, np.ones(90))
 
 
@@ -65,13 +65,11 @@ def test_answers_are_no_input(placed):
     X, y = placed
     model = stacked(2, 2, regions="union", random_state=0).fit(X, y)
     assert model.regions_[0].columns == (4,)
-    with pytest.raises(
-        ValueError, match="regions need columns to describe, and all columns are outputs of classifiers"
-    ):
+    with pytest.raises(ValueError, match="regions require input columns, but all columns are outputs of classifiers"):
         stacked(2, 2, regions="union").fit(X[:, :4], y)
-    with pytest.raises(ValueError, match="inputs names a column -1 that X does not have; columns are 'x0', 'x1'"):
+    with pytest.raises(ValueError, match="inputs: X has no column -1; its columns are 'x0', 'x1'"):
         MaxEntStackingClassifier([("a", GaussianNB())], inputs={"a": [-1]}, regions="union").fit(X, y)
-    with pytest.raises(ValueError, match="estimators names a column -5 that X does not have; columns are 'x0', 'x1'"):
+    with pytest.raises(ValueError, match="estimators: X has no column -5; its columns are 'x0', 'x1'"):
         MaxEntStackingClassifier([("a", [-5, -4])], regions="union", cv="train").fit(X, y)
 
 
@@ -88,7 +86,7 @@ def test_answers_are_no_input(placed):
         ({"solver": "cg"}, "solver must be one of 'auto', 'bohning', 'iis', 'lbfgs'; got 'cg'"),
         (
             {"prior_variance": 0.0},
-            "prior_variance must be 'auto', None .* or a positive variance of the multipliers; got 0.0",
+            "prior_variance must be 'auto', None .* or a positive number; got 0.0",
         ),
         ({"prior_variance": "strong"}, "prior_variance must be 'auto', None .*; got 'strong'"),
         ({"tol": -1.0}, "tol must be a number >= 0; got -1.0"),
@@ -98,7 +96,7 @@ def test_answers_are_no_input(placed):
         ({"cv": "fold"}, "cv must be a whole number >= 2, .*'train' .* or 'prefit' .*; got 'fold'"),
         ({"cv": 1}, "cv must be a whole number >= 2, a splitter or a list of splits, or 'train' .*; got 1"),
         ({"class_prior": [0.5]}, "class_prior must be 'empirical' or 3 positive numbers"),
-        ({"inputs": {"b": [0]}}, "inputs names a classifier 'b'; they are 'gaussiannb'"),
+        ({"inputs": {"b": [0]}}, "inputs: unknown classifier 'b'; the names are 'gaussiannb'"),
         ({"cv": [([0, 1], [200])]}, "cv must give pairs \\(train, test\\) of the 90 labelled rows"),
         ({"cv": []}, "cv gives no split, or one that holds out no row"),
     ],
@@ -112,16 +110,17 @@ def test_what_cannot_be_learned_from_is_refused(blobs):
     X, y = blobs
     model = MaxEntStackingClassifier([GaussianNB()])
     with pytest.raises(
-        ValueError, match="y holds label probabilities, which classifiers cannot be trained on; give lab"
+        ValueError,
+        match="y must hold labels, because the classifiers cannot be trained on label probabilities; give lab",
     ):
         model.fit(X, 0.7 * np.eye(3)[y] + 0.1)
-    with pytest.raises(ValueError, match="labelled rows with a weight are of one class; give some rows of two classes"):
+    with pytest.raises(ValueError, match="labelled rows of positive weight have one class; at least two classes"):
         model.fit(X, y, (y == 1).astype(float))
-    with pytest.raises(ValueError, match="decisions='soft' needs probabilities"):
+    with pytest.raises(ValueError, match="decisions='soft' requires predict_proba"):
         MaxEntStackingClassifier([RidgeClassifier()], decisions="soft").fit(X, y)
     with pytest.raises(ValueError, match="must be >= 0 and sum to 1"):
         stacked(1).fit(np.full((90, 3), 0.5), y)
-    with pytest.raises(ValueError, match="cv='prefit' needs fitted classifiers; 'gaussiannb' is not fitted"):
+    with pytest.raises(ValueError, match="cv='prefit' requires fitted classifiers; 'gaussiannb' is not fitted"):
         MaxEntStackingClassifier([GaussianNB()], cv="prefit").fit(X, y)
 
 
@@ -130,7 +129,7 @@ def test_knn_takes_no_sample_weight(blobs):
     weight = 1.0 + np.arange(90) % 2
     bases = [("knn", KNeighborsClassifier(3)), ("said", OutputColumns(2))]
     wide = np.column_stack([X, y])
-    with pytest.warns(UserWarning, match="^knn takes no sample_weight: it is trained without$"):
+    with pytest.warns(UserWarning, match="^knn does not support sample_weight and is trained without weights$"):
         MaxEntStackingClassifier(bases, inputs={"knn": [0, 1]}, cv=3, prior_variance=1.0).fit(wide, y, weight)
 
 
@@ -152,7 +151,7 @@ def test_cv_holds_out_no_row_of_class(blobs):
     by_hand = MaxEntClassifier(probabilistic={"p": [0, 1, 2]}, prior_variance=1.0)
     by_hand.fit(base.predict_proba(X[fold == 0]), y[fold == 0])
     without = [(train, held[y[held] > 0]) for train, held in some]
-    with pytest.raises(ValueError, match="cv holds out no row of class 0; nothing is known of how it is answered"):
+    with pytest.raises(ValueError, match="cv holds out no row of class 0; every class must be in a test fold"):
         MaxEntStackingClassifier([GaussianNB()], cv=without).fit(X, y)
 
 
@@ -163,5 +162,8 @@ def test_diagonal_constraints_need_labels_that_are_classes(blobs):
         assert MaxEntStackingClassifier([("v", "v")]).fit(votes, y).score(votes, y) == 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(ValueError, match="no label of 'v' .* is a class .*; take 'full', or name its labels"):
+        with pytest.raises(
+            ValueError,
+            match="'diagonal' requires labels that are classes .*; 'v' has .*; use constraints='full'",
+        ):
             MaxEntStackingClassifier([("v", "v")], constraints="diagonal").fit(votes, y)

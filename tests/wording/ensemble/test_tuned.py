@@ -14,10 +14,10 @@ from ...ensemble.test_tuned import make_table
     ("options", "error", "message"),
     [
         ({"encoding": "words"}, ValueError, "encoding must be one of 'bits', 'codes'; got 'words'"),
-        ({"grid": 3}, ValueError, "grid must be a dict of option to values to try, or a list of such"),
+        ({"grid": 3}, ValueError, "grid must be a dict, parameter -> list of values, or a list of dicts"),
         ({"cv": 1}, ValueError, "cv must be a whole number >= 2"),
-        ({"estimator": LogisticRegression}, TypeError, "got the class LogisticRegression: call it to make one"),
-        ({"grid": {"C": [-1.0, -2.0]}}, ValueError, "no setting of the grid could be fitted; the first: Invalid"),
+        ({"estimator": LogisticRegression}, TypeError, "an instance of a classifier; got the class LogisticRegression"),
+        ({"grid": {"C": [-1.0, -2.0]}}, ValueError, "no setting of the grid could be fitted; the first error: Invalid"),
     ],
 )
 def test_refused(options, error, message):
@@ -27,11 +27,9 @@ def test_refused(options, error, message):
 
 def test_refused_labels_and_weights():
     X, y = make_table()
-    with pytest.raises(
-        ValueError, match="y holds probabilities of labels, which classifiers of other libraries do not"
-    ):
+    with pytest.raises(ValueError, match="y must hold labels, because classifiers of other libraries do not"):
         TunedClassifier().fit(X, np.full((len(y), 2), 0.5))
-    with pytest.raises(ValueError, match="a classifier needs at least 2 classes; 1 has a row of sample_weight > 0"):
+    with pytest.raises(ValueError, match="a classifier needs rows of at least 2 classes with sample_weight > 0; got 1"):
         TunedClassifier().fit(X, y, sample_weight=(y == "no").astype(float))
-    with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample_weight; leave it out"):
+    with pytest.raises(ValueError, match="KNeighborsClassifier does not support sample_weight; leave it out"):
         TunedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(len(y)))

@@ -23,19 +23,21 @@ def test_features_need_axes_that_can_be_divided(iris):
 def test_constraints_that_are_not_there(iris):
     with pytest.raises(ValueError, match="MixtureClassifier has no constraints; give a fitted MaxEntClassifier"):
         ConstraintsDisplay.from_estimator(MixtureClassifier(1).fit(X, Y))
-    with pytest.raises(ValueError, match="feature names a feature 'z'; the model has "):
+    with pytest.raises(ValueError, match="unknown feature 'z'; the features of the model are "):
         ConstraintsDisplay.from_estimator(iris, ["a", "z"])
     with pytest.raises(ValueError, match="feature is empty"):
         ConstraintsDisplay.from_estimator(iris, [])
     with pytest.raises(ValueError, match="n_features must be a whole number >= 1; got 0"):
         ConstraintsDisplay.from_estimator(iris, n_features=0)
-    with pytest.raises(ValueError, match="quantity must be one of 'parts', 'multipliers', 'residuals'; got 'x'"):
+    with pytest.raises(
+        ValueError, match="quantity must be one of 'contributions', 'multipliers', 'residuals'; got 'x'"
+    ):
         ConstraintsDisplay.from_estimator(iris).plot(quantity="x")
 
 
 def test_no_path(iris):
     for model in (iris, MixtureClassifier(2, "VVI", search=Search(growth="incremental")).fit(X, Y)):
-        with pytest.raises(ValueError, match="has no path of features: fit a MaxEntClassifier.selection="):
+        with pytest.raises(ValueError, match="has no selection path; fit a MaxEntClassifier.selection="):
             PathDisplay.from_estimator(model)
     with pytest.raises(ValueError, match="quantity must be one of 'score', 'gain'; got 'x'"):
         PathDisplay(["a"], np.ones(1), np.ones(1), np.ones(1), np.ones(1, dtype=bool), "bic").plot(quantity="x")

@@ -23,7 +23,7 @@ def test_prior_variance_none(solver):
     [
         (
             {"prior_variance": 0.0},
-            "prior_variance must be 'auto', None .* or a positive variance of the multipliers; got 0.0",
+            "prior_variance must be 'auto', None .* or a positive number; got 0.0",
         ),
         ({"prior_variance": "wide"}, "prior_variance must be 'auto'.*got 'wide'"),
         ({"prior_variance": True}, "prior_variance must be 'auto'.*got True"),
@@ -43,13 +43,13 @@ def test_a_wrong_option_is_named(options, message):
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("color", "target names a column 'color' the model does not have; its columns are 'shape', 'big'"),
-        (6, "target names a column 6 the model does not have"),
-        (-7, "target names a column -7 the model does not have"),
-        (True, "target names a column True"),
-        (("big", "big"), "target must be one column or two different ones"),
-        (("big", 1), "target must be one column or two different ones"),
-        (("shape", "big", "class"), "target must be one column or two different ones"),
+        ("color", "target: the model has no column 'color'; its columns are 'shape', 'big'"),
+        (6, "target: the model has no column 6"),
+        (-7, "target: the model has no column -7"),
+        (True, "target: the model has no column True"),
+        (("big", "big"), "target must be a column or a pair of different columns"),
+        (("big", 1), "target must be a column or a pair of different columns"),
+        (("shape", "big", "class"), "target must be a column or a pair of different columns"),
     ],
 )
 def test_a_wrong_target_is_named(fitted, target, message):
@@ -74,7 +74,5 @@ def test_an_unfitted_model_says_so():
 def test_too_many_values_are_refused_with_the_widest_column(monkeypatch):
     monkeypatch.setattr(joint, "WIDEST", 30)
     X = pd.DataFrame({"id": [f"r{i}" for i in range(40)], "b": ["x", "y"] * 20})
-    with pytest.raises(
-        ValueError, match=r"the columns have 42 values.*leave out or merge values of 'id', which has 40"
-    ):
+    with pytest.raises(ValueError, match=r"the columns have 42 values.*drop 'id', which has 40 values, or merge"):
         MaxEntJoint().fit(X)

@@ -26,7 +26,7 @@ def test_mean_over_folds_by_ensemble_size():
 def test_bad_failed_in_some_folds_so_there_is_no_test():
     makers = {"bad": lambda size: GaussianNB() if size < 8 else Breaks(), "good": AdaBoostClassifier(random_state=0)}
     curves = size_curves(makers, X, Y, sizes=SIZES, folds=2)
-    with pytest.raises(ValueError, match="bad failed in some folds, so there is no test. First: ZeroDivisionError"):
+    with pytest.raises(ValueError, match="bad failed in some folds and cannot be tested; first error: Zero"):
         curves.difference("bad", "good", size=3)
     with pytest.raises(RuntimeError, match="every method failed in every fold. bad: ZeroDivisionError: no luck"):
         size_curves({"bad": lambda size: Breaks()}, X, Y, sizes=[1, 2], folds=2)
@@ -38,24 +38,24 @@ class Silent(Counted):
 
 
 def test_an_ensemble_without_a_stage_is_a_failure():
-    with pytest.raises(RuntimeError, match="Silent.staged_predict_proba gave no stage"):
+    with pytest.raises(RuntimeError, match="Silent.staged_predict_proba returned no stage"):
         size_curves({"silent": Silent(random_state=0)}, X, Y, sizes=[2], folds=2)
 
 
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"makers": {}}, ValueError, "makers must be a dict of name to maker; got {}"),
-        ({"makers": AdaBoostClassifier()}, ValueError, "makers must be a dict of name to maker; got AdaBoost"),
+        ({"makers": {}}, ValueError, "makers must be a dict, name -> maker; got {}"),
+        ({"makers": AdaBoostClassifier()}, ValueError, "makers must be a dict, name -> maker; got AdaBoost"),
         ({"makers": {"a": AdaBoostClassifier}}, TypeError, "'a' is the class AdaBoostClassifier; give an instance"),
         ({"makers": {"a": 3}}, TypeError, "'a' must be a classifier with n_estimators, or a callable of a size; got 3"),
-        ({"makers": {"a": GaussianNB()}}, TypeError, "'a' is a GaussianNB and has no n_estimators; give a callable"),
+        ({"makers": {"a": GaussianNB()}}, TypeError, "'a' is a GaussianNB, which has no parameter n_estimators"),
         (
             {"makers": {"a": make_pipeline(StandardScaler(), GaussianNB())}},
             TypeError,
-            "'a' is a Pipeline and has no gaussiannb__n_estimators; give a callable",
+            "'a' is a Pipeline, which has no parameter gaussiannb__n_estimators; give a callable",
         ),
-        ({"sizes": []}, ValueError, "sizes is empty; give the numbers of estimators to look at"),
+        ({"sizes": []}, ValueError, "sizes is empty; give numbers of estimators"),
         ({"sizes": [0, 3]}, ValueError, "each of sizes must be a whole number >= 1; got 0"),
         ({"y": Y[:100]}, ValueError, "X has 150 rows, y has 100"),
     ],

@@ -11,13 +11,17 @@ from ...studies.test_prior_shift import ON_TRUTH, Even, Y
 @pytest.mark.parametrize(
     ("priors", "size", "message"),
     [
-        ([0.5, 0.5], None, r"priors has 2 shares for the 3 classes in y, \['a', 'b', 'c'\]"),
+        ([0.5, 0.5], None, r"one number for each of the 3 classes \['a', 'b', 'c'\]; got 2"),
         ([0.5, 0.4, 0.3], None, r"priors must be >= 0 and sum to 1; got \[0.5, 0.4, 0.3\]"),
         ([1.5, -0.5, 0], None, "priors must be >= 0 and sum to 1"),
         ([np.nan, 0.5, 0.5], None, "priors must be >= 0 and sum to 1"),
-        (0.5, None, "priors must hold one share per class; got 0.5"),
-        ({}, None, r"priors must hold one share per class; got \[\]"),
-        ({"a": 0.5, "z": 0.5}, None, "priors asks for 0.5 of class 'z', and no row of y has this label; there are "),
+        (0.5, None, "priors must hold one number per class; got 0.5"),
+        ({}, None, r"priors must hold one number per class; got \[\]"),
+        (
+            {"a": 0.5, "z": 0.5},
+            None,
+            "priors has a frequency 0.5 of class 'z', which is no label in y; the labels are ",
+        ),
         ([0.2, 0.3, 0.5], 0, "size must be a whole number >= 1; got 0"),
     ],
 )
@@ -29,11 +33,11 @@ def test_priors_that_cannot_be_met_say_why(priors, size, message):
 @pytest.mark.parametrize(
     ("sources", "test", "message"),
     [
-        ([], [0.5, 0.5], "source_priors is empty; give the priors each source was trained at"),
+        ([], [0.5, 0.5], "source_priors is empty; give one row with the training priors"),
         ([[0.5, 0.5], [0.2, 0.2]], [0.5, 0.5], r"row 1 of source_priors must be >= 0 and sum to 1; got \[0.2, 0.2\]"),
         ([[0.5, 0.5]], [0.5, 0.6], "test_priors must be >= 0 and sum to 1"),
-        ([[0.5, 0.5], [0.2, 0.3, 0.5]], [0.5, 0.5], "row 1 of source_priors has 3 classes, test_priors has 2"),
-        ([[[0.5, 0.5]]], [0.5, 0.5], "row 0 of source_priors must hold one share per class"),
+        ([[0.5, 0.5], [0.2, 0.3, 0.5]], [0.5, 0.5], "row 1 of source_priors has 3 classes, but test_priors has 2"),
+        ([[[0.5, 0.5]]], [0.5, 0.5], "row 0 of source_priors must hold one number per class"),
     ],
 )
 def test_priors_that_are_none_say_so(sources, test, message):
@@ -44,7 +48,7 @@ def test_priors_that_are_none_say_so(sources, test, message):
 def test_label_must_be_one_of_the_labels_in_y():
     with pytest.raises(ValueError, match=r"label must be one of the labels in y, \['a', 'b', 'c'\]; got 'z'"):
         without_class(Y, "z")
-    with pytest.raises(ValueError, match="all labels in y are 1; without this class no row is left"):
+    with pytest.raises(ValueError, match="all labels in y are 1; y must have rows of another class"):
         without_class([1, 1], 1)
 
 
@@ -53,7 +57,7 @@ def test_unknown_source_z():
     more = with_copies(answers, "x", 2)
     with pytest.raises(ValueError, match="unknown source 'z'; choose one of .'x', 'y'."):
         with_copies(answers, "z", 1)
-    with pytest.raises(ValueError, match="there is already a source 'x copy 1'; copy each source once"):
+    with pytest.raises(ValueError, match="a source named 'x copy 1' already exists"):
         with_copies(more, "x", 1)
     for k in (-1, 1.5, True):
         with pytest.raises(ValueError, match=f"k must be a whole number >= 0; got {k}"):
@@ -99,15 +103,15 @@ def test_progress_is_told():
 def test_what_cannot_be_studied_says_why():
     right = {"right": lambda rows: ON_TRUTH[rows]}
     for methods in ({}, [len], {"x": 3}):
-        with pytest.raises(ValueError, match="methods must be a dict of name to a callable of row numbers; got"):
+        with pytest.raises(ValueError, match="methods must be a dict, name -> callable of row numbers; got"):
             prior_shift_study(methods, Y, [[1, 0, 0]])
-    with pytest.raises(ValueError, match="priors is empty; give the priors to look at"):
+    with pytest.raises(ValueError, match="priors is empty; give at least one prior"):
         prior_shift_study(right, Y, [])
     with pytest.raises(ValueError, match="n_repeats must be a whole number >= 1; got 0"):
         prior_shift_study(right, Y, [[1, 0, 0]], n_repeats=0)
     with pytest.raises(ValueError, match="size must be a whole number >= 1; got -3"):
         prior_shift_study(right, Y, [[1, 0, 0]], size=-3)
-    with pytest.raises(ValueError, match="row 0 of source_priors has 2 classes, test_priors has 3"):
+    with pytest.raises(ValueError, match="row 0 of source_priors has 2 classes, but test_priors has 3"):
         prior_shift_study(right, Y, [[1, 0, 0]], source_priors=[[0.5, 0.5]])
     study = prior_shift_study(right, Y, [[1, 0, 0]], n_repeats=1)
     with pytest.raises(ValueError, match="unknown method 'x'; choose one of 'right'"):

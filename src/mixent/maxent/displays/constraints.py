@@ -1,4 +1,4 @@
-"""What each feature contributes to the classes, and how well the constraints are met."""
+"""Contributions of the features to the classes, and residuals of the constraints."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from mixent.base.style import (
 )
 from mixent.base.text import class_name
 from mixent.maxent.contributions import Contribution, cells_without_constraint, feature_contributions
-from mixent.maxent.displays.panels import MOST_DOTS, MOST_VALUES, NARROW, draw_panel, labelled, limits_of, shade
+from mixent.maxent.displays.panels import MOST_DOTS, MOST_VALUES, NARROW, draw_panel, limits_of, shade, value_labels
 from mixent.maxent.model import EntropyModel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-QUANTITIES = ("parts", "multipliers", "residuals")
-NAMED = 5  # largest residuals that are named
-NAME, LABEL = 40, 34  # characters of a feature and of a value
+QUANTITIES = ("contributions", "multipliers", "residuals")
+NAMED = 5  # largest residuals that are listed
+NAME, LABEL = 40, 34  # most characters of a feature and of a value
 PANEL = 3.7, 2.2  # inches
-NOTHING = "The model has no features:\nevery row gets the class priors."
+NO_FEATURES = "The model has no features:\nit predicts the class priors for every row."
 
 
 @dataclass(repr=False)
@@ -45,19 +45,19 @@ class Block(Short):
     name: str
     strength: float  # nats
     values: list[str]  # (V,)
-    shares: np.ndarray  # (V,) of the rows; NaN where cells are no probabilities
+    shares: np.ndarray  # (V,) share of the rows with each value; NaN for cells that are not probabilities
     multipliers: np.ndarray  # (V, C), nats; NaN where a value has no constraint with a class
-    n_left_out: int
+    n_omitted: int  # values that are not drawn
 
 
 @dataclass(repr=False)
 class ConstraintsDisplay(Display):
-    """Contributions of the strongest features; or their multipliers; or the residual of each constraint.
+    """Contributions of the strongest features, their multipliers, or the residuals of the constraints.
 
-    A column of numbers has a curve: its part of the log-odds at each value, against the average training row. Other
-    features have a dot for each value (beyond six classes, a row of shades). With two classes there is one curve, or
-    dot: the log-odds for the second class. With more, one for each class: the part of its logit, less the classes'
-    mean.
+    For a numeric column, a curve shows the contribution to the log-odds at each value, relative to the average training
+    row. For other features, a dot shows the contribution of each value (with more than six classes, a row of a heat
+    map). With two classes there is one curve or dot: the log-odds of the second class. With more, there is one for each
+    class: the contribution to its logit minus the mean over the classes.
     """
 
     contributions: list[Contribution]
@@ -67,11 +67,11 @@ class ConstraintsDisplay(Display):
     truth: np.ndarray  # (S, C)
     model: np.ndarray  # (S, C)
     n_features: int  # of the model
-    axes_: Any = field(default=None, repr=False)  # of the panels
+    axes_: Any = field(default=None, repr=False)  # list of matplotlib axes, one for each panel
 
     @classmethod
     def from_estimator(cls, est: Any, feature: Any = None, n_features: int = 8) -> Self:
-        """The features of a fitted maximum entropy model.
+        """Compute the contributions from a fitted maximum entropy model.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class ConstraintsDisplay(Display):
         feature : str or list of str, optional
             Features to show (default: the strongest).
         n_features : int
-            Most features shown by default.
+            Maximum number of features if `feature` is not given.
         """
         if not isinstance(est, EntropyModel):
             raise ValueError(
@@ -87,31 +87,32 @@ class ConstraintsDisplay(Display):
             )
         if isinstance(n_features, bool) or not isinstance(n_features, (int, np.integer)) or n_features < 1:
             raise ValueError(f"n_features must be a whole number >= 1; got {n_features!r}")
-        found = est.constraint_table()
-        strength = found.strength
+        table = est.constraint_table()
+        strength = table.strength
         ranking = sorted(strength.items(), key=lambda item: -item[1])
-        names = [name for name, _ in ranking[:n_features]] if feature is None else _wanted(feature, dict(ranking))
+        names = [name for name, _ in ranking[:n_features]] if feature is None else _checked(feature, dict(ranking))
         spans = {term.name: span for term, span in zip(est.layout_.terms, est.layout_.spans)}
-        mask = est.layout_.mask(len(found.classes))
+        mask = est.layout_.mask(len(table.classes))
         contributions = feature_contributions(est, names)
-        blocks = [
-            _block(one, found.multipliers[spans[one.name]], cells_without_constraint(mask, spans[one.name]))
-            for one in contributions
-        ]
-        cells = list(zip(found.features, found.values))
-        model = found.model if mask is None else np.where(mask > 0, found.model, found.truth)  # else no constraint
-        return cls(contributions, blocks, found.classes, cells, found.truth, model, len(ranking))
+        blocks = []
+        for contribution in contributions:
+            span = spans[contribution.name]
+            blocks.append(_block(contribution, table.multipliers[span], cells_without_constraint(mask, span)))
+        cells = list(zip(table.features, table.values))
+        model = table.model if mask is None else np.where(mask > 0, table.model, table.truth)  # no residual elsewhere
+        return cls(contributions, blocks, table.classes, cells, table.truth, model, len(ranking))
 
-    def plot(self, ax: Axes | None = None, *, quantity: str = "parts") -> Self:
+    def plot(self, ax: Axes | None = None, *, quantity: str = "contributions") -> Self:
         """Draw.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            With several features its place is divided among them.
-        quantity : "parts", "multipliers" or "residuals"
-            What each feature adds to the log-odds, in a panel of its own; the multipliers themselves, of which those of
-            one column of numbers may cancel each other; or model less data of each constraint, the largest named.
+            Where to draw (default: a new figure). With several features, its area is divided into panels.
+        quantity : {"contributions", "multipliers", "residuals"}, default="contributions"
+            "contributions": the contribution of each feature to the log-odds, one panel for each. "multipliers": the
+            Lagrange multipliers; those of one numeric column can cancel each other. "residuals": the probability in the
+            model minus that in the data for each constraint, with a list of the largest.
 
         Returns
         -------
@@ -119,25 +120,25 @@ class ConstraintsDisplay(Display):
         """
         check_choice("quantity", quantity, QUANTITIES)
         if not self.blocks:
-            return self._say_nothing(ax)
-        if quantity == "parts":
+            return self._plot_no_features(ax)
+        if quantity == "contributions":
             return self._plot_panels(ax)
         if quantity == "residuals":
             return self._plot_residuals(ax)
         return self._plot_dots(ax) if len(self.classes) <= MOST_DOTS else self._plot_shades(ax)
 
-    def size(self, quantity: str = "parts") -> tuple[float, float]:
-        """Width and height of a figure of the parts, or of the multipliers, in inches."""
+    def size(self, quantity: str = "contributions") -> tuple[float, float]:
+        """Width and height in inches of a figure of the contributions, or of the multipliers."""
         names = [self._class(c) for c in range(len(self.classes))]
         beside = beside_width(names) if len(names) > 2 else 0.0
         if not self.blocks:
             return 5.2, 1.6
-        if quantity == "parts":
+        if quantity == "contributions":
             rows, columns = self._grid()
-            wide, high = (5.2, 3.4) if len(self.contributions) == 1 else PANEL
-            values = [len(value) for one in self.contributions if one.curve is None for value in one.values]
-            room = 0.03 * min(max(values, default=0), 30)  # for names of values beside the panels
-            return (wide + room) * columns + beside, high * rows + 0.3
+            width, height = (5.2, 3.4) if len(self.contributions) == 1 else PANEL
+            labels = [value for feature in self.contributions if feature.curve is None for value in feature.values]
+            margin = 0.03 * min(max(map(len, labels), default=0), 30)  # for the names of the values
+            return (width + margin) * columns + beside, height * rows + 0.3
         lines = sum(len(block.values) + 1.35 for block in self.blocks)
         if len(names) > MOST_DOTS:
             return float(np.clip(4.6 + 0.34 * len(names), 6, 14)), 1.7 + 0.21 * lines
@@ -150,8 +151,8 @@ class ConstraintsDisplay(Display):
     def _plot_panels(self, ax: Any) -> Self:
         ax = axes_or_new(ax, self.size())
         panels = divided(ax, len(self.contributions), *self._grid(), what="features", instead=", or name one feature")
-        for panel, one, limits in zip(panels, self.contributions, limits_of(self.contributions)):
-            draw_panel(panel, one, self.classes, limits)
+        for panel, contribution, limits in zip(panels, self.contributions, limits_of(self.contributions)):
+            draw_panel(panel, contribution, self.classes, limits)
         if len(self.classes) > 2:
             self._legend(panels)
         if len(self.contributions) < self.n_features:
@@ -170,7 +171,7 @@ class ConstraintsDisplay(Display):
         return self
 
     def _legend(self, panels: list) -> None:
-        """Beside the last panel of the first row, with the lines or dots of a panel that has them."""
+        """Draw the legend to the right of the first row of panels, with the handles of a panel that has them."""
         handles = next((lines for panel in panels if (lines := panel.get_legend_handles_labels()[0])), None)
         if handles:
             last = panels[self._grid()[1] - 1]
@@ -185,9 +186,9 @@ class ConstraintsDisplay(Display):
                 borderaxespad=0,
             )
 
-    def _say_nothing(self, ax: Any) -> Self:
+    def _plot_no_features(self, ax: Any) -> Self:
         ax = axes_or_new(ax, self.size())
-        ax.text(0.5, 0.5, NOTHING, ha="center", va="center", color=INK, transform=ax.transAxes)
+        ax.text(0.5, 0.5, NO_FEATURES, ha="center", va="center", color=INK, transform=ax.transAxes)
         ax.set_axis_off()
         self.ax_, self.axes_, self.figure_ = ax, [ax], ax.figure
         return self
@@ -196,29 +197,29 @@ class ConstraintsDisplay(Display):
         return plain(class_name(self.classes[c]), longest).strip()
 
     def _rows(self, ax: Any, edge: float = 0.0) -> list[np.ndarray]:
-        """Write names of features and values down the left side; where the values of each feature stand."""
-        at, ticks, labels, places = 0.0, [], [], []
-        to_left = ax.get_yaxis_transform()
+        """Write the names of features and values on the left; return the heights of the values of each feature."""
+        y, ticks, labels, all_heights = 0.0, [], [], []
+        transform = ax.get_yaxis_transform()
         for block in self.blocks:
-            some = f", {len(block.values)} of {len(block.values) + block.n_left_out} values" if block.n_left_out else ""
+            n_values = len(block.values) + block.n_omitted
+            some = f", {len(block.values)} of {n_values} values" if block.n_omitted else ""
             text = f"{plain(block.name, NAME - len(some)).strip()}{2 * NARROW}({block.strength:.2g} nats{some})"
-            look = {"va": "center", "weight": "bold", "fontsize": "small", "color": INK, "zorder": 2.5}
-            back = {"fc": "white", "ec": "none", "pad": 1}
-            ax.text(edge, at, text, transform=to_left, ha="left", bbox=back, **look)
-            heights = at + 1.0 + np.arange(len(block.values))
+            style = {"va": "center", "weight": "bold", "fontsize": "small", "color": INK, "zorder": 2.5}
+            box = {"fc": "white", "ec": "none", "pad": 1}
+            ax.text(edge, y, text, transform=transform, ha="left", bbox=box, **style)
+            heights = y + 1.0 + np.arange(len(block.values))
             ticks += heights.tolist()
-            labels += labelled(block.values, block.shares, LABEL)
-            places.append(heights)
-            at = heights[-1] + 1.35
+            labels += value_labels(block.values, block.shares, LABEL)
+            all_heights.append(heights)
+            y = heights[-1] + 1.35
         ax.set_yticks(ticks, labels, fontsize="small")
-        ax.set_ylim(at - 0.6, -0.9)
-        return places
+        ax.set_ylim(y - 0.6, -0.9)
+        return all_heights
 
     def _plot_dots(self, ax: Any) -> Self:
         ax = axes_or_new(ax, self.size("multipliers"))
         two = len(self.classes) == 2
-        places = self._rows(ax, 0.01)
-        for block, heights in zip(self.blocks, places):
+        for block, heights in zip(self.blocks, self._rows(ax, 0.01)):
             ax.hlines(heights, 0, 1, transform=ax.get_yaxis_transform(), color="#e6e6e6", lw=0.7, zorder=0)
             if two:
                 odds = np.nansum([block.multipliers[:, 1], -block.multipliers[:, 0]], axis=0)
@@ -227,31 +228,31 @@ class ConstraintsDisplay(Display):
                 ax.scatter(odds, heights, c=shades, s=32, zorder=3)
                 continue
             for c in range(len(self.classes)):
-                look = {"color": color(c), "marker": marker(c), "ls": "none", "ms": 5.5, "mec": "white", "mew": 0.4}
+                style = {"color": color(c), "marker": marker(c), "ls": "none", "ms": 5.5, "mec": "white", "mew": 0.4}
                 label = self._class(c) if block is self.blocks[0] else None
-                ax.plot(block.multipliers[:, c], heights, label=label, zorder=3, **look)
+                ax.plot(block.multipliers[:, c], heights, label=label, zorder=3, **style)
         ax.axvline(0, color=INK, lw=0.8, zorder=2)
         ax.margins(x=0.08)
         if two:
-            ax.set_xlabel("log-odds the value adds (nats)")
+            ax.set_xlabel("Multiplier: change of the log-odds (nats)")
             small = {"transform": ax.transAxes, "fontsize": "small", "va": "bottom"}
             ax.text(0, 1.01, f"← for {self._class(0)}", color=OKABE_ITO[0], **small)
             ax.text(1, 1.01, f"for {self._class(1)} →", color=OKABE_ITO[1], ha="right", **small)
         else:
-            ax.set_xlabel("what the value adds to the class's logit (nats)")
+            ax.set_xlabel("Multiplier: change of the class's logit (nats)")
             legend(ax, len(self.classes), beside=True)
         return self._done(ax)
 
     def _plot_shades(self, ax: Any) -> Self:
         ax = axes_or_new(ax, self.size("multipliers"))
         C = len(self.classes)
-        reach = max((float(np.nanmax(np.abs(block.multipliers))) for block in self.blocks), default=1.0) or 1.0
+        largest = max((float(np.nanmax(np.abs(block.multipliers))) for block in self.blocks), default=1.0) or 1.0
         for block, heights in zip(self.blocks, self._rows(ax)):
-            image = shade(ax, block.multipliers, reach, heights)
+            image = shade(ax, block.multipliers, largest, heights)
         names = [self._class(c, 16) for c in range(C)]
         ax.set_xticks(range(C), names, rotation=90 if max(map(len, names)) > 2 else 0, fontsize="small")
         ax.set_xlim(-0.5, C - 0.5)
-        bar = ax.figure.colorbar(image, ax=ax, label="what the value adds to the class's logit (nats)", shrink=0.6)
+        bar = ax.figure.colorbar(image, ax=ax, label="Multiplier: change of the class's logit (nats)", shrink=0.6)
         bar.outline.set_visible(False)
         return self._done(ax)
 
@@ -264,45 +265,47 @@ class ConstraintsDisplay(Display):
         return self
 
     def largest(self, n: int = NAMED) -> list[tuple[str, str, Any, float]]:
-        """(feature, value, class, model less data) of the constraints that are met least."""
-        off = self.model - self.truth
-        order = np.argsort(-np.abs(off), axis=None, kind="stable")[:n]
-        at = zip(*np.unravel_index(order, off.shape))
-        return [(*self.cells[s], self.classes[c], float(off[s, c])) for s, c in at]
+        """(feature, value, class, model minus data) of the constraints with the largest residuals."""
+        residuals = self.model - self.truth
+        order = np.argsort(-np.abs(residuals), axis=None, kind="stable")[:n]
+        cells = zip(*np.unravel_index(order, residuals.shape))
+        return [(*self.cells[s], self.classes[c], float(residuals[s, c])) for s, c in cells]
 
     def _plot_residuals(self, ax: Any) -> Self:
-        named = self.largest()
+        largest = self.largest()
         texts = [
             f"{i}{2 * NARROW}{plain(name, 20).strip()} = {plain(value, 26).strip()},\n{5 * NARROW}"
-            f"{plain(class_name(c), 30).strip()}: " + f"{off:+.2g}".replace("-", "−")
-            for i, (name, value, c, off) in enumerate(named, 1)
+            f"{plain(class_name(c), 30).strip()}: " + f"{residual:+.2g}".replace("-", "−")
+            for i, (name, value, c, residual) in enumerate(largest, 1)
         ]
         ax = axes_or_new(ax, (5.2 + beside_width(texts), 4.0))
-        off = self.model - self.truth
-        ax.plot(self.truth.ravel(), off.ravel(), ls="none", marker="o", ms=4, color=color(0), alpha=0.55, mec="none")
+        residuals = self.model - self.truth
+        style = {"ls": "none", "marker": "o", "ms": 4, "color": color(0), "alpha": 0.55, "mec": "none"}
+        ax.plot(self.truth.ravel(), residuals.ravel(), **style)
         ax.axhline(0, color=INK, lw=0.8)
-        order = np.argsort(-np.abs(off), axis=None, kind="stable")[: len(named)]
-        for i, at in enumerate(order, 1):
-            x, y = self.truth.flat[at], off.flat[at]
+        order = np.argsort(-np.abs(residuals), axis=None, kind="stable")[: len(largest)]
+        for i, cell in enumerate(order, 1):
+            x, y = self.truth.flat[cell], residuals.flat[cell]
             ax.plot(x, y, ls="none", marker="o", ms=5, color=color(1))
-            beside = (5, 3) if i % 2 else (-9, -8)  # classes that mirror each other stand close
-            ax.annotate(str(i), (x, y), beside, textcoords="offset points", fontsize="small", color=INK)
+            offset = (5, 3) if i % 2 else (-9, -8)  # points of two classes are close to each other
+            ax.annotate(str(i), (x, y), offset, textcoords="offset points", fontsize="small", color=INK)
         ax.margins(0.08)
-        ax.set(xlabel="P of class and value, in the data", ylabel="P of the model − P of the data")
-        ax.text(
-            1.02, 1.0, "met least:\n" + "\n".join(texts), transform=ax.transAxes, va="top", fontsize="small", color=INK
-        )
+        ax.set(xlabel="P(class, value) in the data", ylabel="P(class, value): model − data")
+        text = "Largest residuals:\n" + "\n".join(texts)
+        ax.text(1.02, 1.0, text, transform=ax.transAxes, va="top", fontsize="small", color=INK)
         tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-def _wanted(feature: Any, known: dict[str, float]) -> list[str]:
+def _checked(feature: Any, known: dict[str, float]) -> list[str]:
+    """The names in `feature`; an error if one is unknown or there are none."""
     names = [feature] if isinstance(feature, str) else list(feature)
-    strange = [name for name in names if name not in known]
-    if strange or not names:
-        told = f"names a feature {strange[0]!r}" if strange else "is empty"
-        raise ValueError(f"feature {told}; the model has {', '.join(list(known)[:10])}{', ...' * (len(known) > 10)}")
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        message = f"unknown feature {unknown[0]!r}" if unknown else "feature is empty"
+        features = f"{', '.join(list(known)[:10])}{', ...' * (len(known) > 10)}"
+        raise ValueError(f"{message}; the features of the model are {features}")
     return list(dict.fromkeys(names))
 
 
@@ -311,5 +314,5 @@ def _block(contribution: Contribution, multipliers: np.ndarray, absent: np.ndarr
     shares = contribution.shares
     weight = np.sqrt(np.where(np.isnan(shares), 1.0, np.maximum(shares, 0.0)))
     kept = np.sort(np.argsort(-np.nanmax(np.abs(multipliers), axis=1) * weight, kind="stable")[:MOST_VALUES])
-    values, left = [contribution.values[i] for i in kept], len(contribution.values) - len(kept)
-    return Block(contribution.name, contribution.strength, values, shares[kept], multipliers[kept], left)
+    values, n_omitted = [contribution.values[i] for i in kept], len(contribution.values) - len(kept)
+    return Block(contribution.name, contribution.strength, values, shares[kept], multipliers[kept], n_omitted)

@@ -1,4 +1,4 @@
-"""Which features forward selection added, in which order, and the gain of each."""
+"""The path of forward selection: which features were added, in which order, and the gain of each."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 QUANTITIES = ("score", "gain")
 LABELS = {
-    "bic": "BIC (nats × 2; lower is better)",
-    "validation": "held-out log-loss (nats per row; lower is better)",
+    "bic": "BIC (lower is better)",
+    "validation": "Held-out log-loss (nats; lower is better)",
 }
 
 
 @dataclass(repr=False)
 class PathDisplay(Display):
-    """The path of forward selection, top to bottom: the score after each addition, or its gain."""
+    """The path of forward selection, from top to bottom: the score after each step, or the gain of each step."""
 
     names: list[str]  # (T,)
-    score: np.ndarray  # (T,) BIC, or log-loss of the rows held out
-    gain: np.ndarray  # (T,) nats of log-likelihood
-    expected_gain: np.ndarray  # (T,) lower bound of the gain, from the counts
-    kept: np.ndarray  # (T,) bool
+    score: np.ndarray  # (T,) BIC, or log-loss of the held-out rows
+    gain: np.ndarray  # (T,) gain of the log-likelihood, nats
+    expected_gain: np.ndarray  # (T,) gain predicted from the counts, nats
+    kept: np.ndarray  # (T,) bool: whether the selected model contains the feature
     criterion: str  # "bic" or "validation"
-    start: float | None = None  # the score without features, where it is known
+    start: float | None = None  # the score without features; None if unknown
 
     @classmethod
     def from_estimator(cls, est: Any) -> Self:
@@ -42,24 +42,26 @@ class PathDisplay(Display):
         """
         path = getattr(est, "path_", None)
         if not path or not hasattr(path[0], "expected_gain"):
-            raise ValueError(f'{type(est).__name__} has no path of features: fit a MaxEntClassifier(selection="bic")')
+            raise ValueError(
+                f"{type(est).__name__} has no selection path; fit a MaxEntClassifier(selection='bic'), for example"
+            )
         columns = {
             name: np.array([getattr(step, name) for step in path]) for name in ("score", "gain", "expected_gain")
         }
         kept = np.array([step.kept for step in path])
         criterion = path[0].criterion
-        start = _bic_of_nothing(path, len(est.classes_)) if criterion == "bic" else None
+        start = _bic_without_features(path, len(est.classes_)) if criterion == "bic" else None
         return cls([step.name for step in path], **columns, kept=kept, criterion=criterion, start=start)
 
     def plot(self, ax: Axes | None = None, *, quantity: str = "score") -> Self:
-        """Draw a line for each step.
+        """Draw one line for each step.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             Where to draw (default: a new figure).
         quantity : "score" or "gain"
-            The score after each addition, or its gain beside the expected gain.
+            The score after each step, or the gain of each step and its prediction.
 
         Returns
         -------
@@ -69,15 +71,15 @@ class PathDisplay(Display):
 
     def _draw(self, ax: Any, quantity: str = "score") -> None:
         n = len(self.names)
-        at = np.arange(n)
+        y = np.arange(n)
         names = [f"{plain(name, 44).strip()}\u00a0\u00a0{i}" for i, name in enumerate(self.names, 1)]
-        below = self.start is not None and quantity == "score"
-        self._draw_score(ax, at) if quantity == "score" else self._draw_gain(ax, at)
-        ax.set_yticks([-1, *at] if below else at, ["no feature", *names] if below else names, fontsize="small")
-        ax.set_ylim(n - 0.4, -1.6 if below else -0.6)
-        ax.set_ylabel("added, in this order")
+        with_start = self.start is not None and quantity == "score"
+        self._draw_score(ax, y) if quantity == "score" else self._draw_gain(ax, y)
+        ax.set_yticks([-1, *y] if with_start else y, ["no feature", *names] if with_start else names, fontsize="small")
+        ax.set_ylim(n - 0.4, -1.6 if with_start else -0.6)
+        ax.set_ylabel("Added feature, in order")
         if not self.kept.any():
-            ax.set_title("no feature was kept", fontsize="medium", loc="left")
+            ax.set_title("No feature was selected", fontsize="medium", loc="left")
         ax.margins(x=0.1)
         ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4)
         tidy(ax)
@@ -86,35 +88,36 @@ class PathDisplay(Display):
             label.set_color(INK if kept else FAINT)
 
     def size(self) -> tuple[float, float]:
-        """Width and height of a figure of its own, in inches."""
+        """Width and height of the figure, in inches."""
         return 6.8, 1.6 + 0.25 * (len(self.names) + (self.start is not None))
 
-    def _draw_score(self, ax: Any, at: np.ndarray) -> None:
-        ax.plot(self.score, at, color=FAINT, lw=1.2, zorder=1)
+    def _draw_score(self, ax: Any, y: np.ndarray) -> None:
+        ax.plot(self.score, y, color=FAINT, lw=1.2, zorder=1)
         if self.start is not None:
             ax.plot([self.start, self.score[0]], [-1, 0], color=FAINT, lw=1.2, zorder=1)
             ax.plot(self.start, -1, color=INK, ls="none", marker="D", ms=5, zorder=3, label="no feature")
             if not self.kept.any():
-                ax.plot(self.start, -1, label="chosen model", **RING | {"ms": 11})
-        kept, look = self.kept, {"ls": "none", "marker": "o", "ms": 6, "zorder": 3}
+                ax.plot(self.start, -1, label="selected model", **RING | {"ms": 11})
+        kept, style = self.kept, {"ls": "none", "marker": "o", "ms": 6, "zorder": 3}
         if not kept.all():
-            ax.plot(self.score[~kept], at[~kept], mfc="white", mec=FAINT, label="not kept", **look)
+            ax.plot(self.score[~kept], y[~kept], mfc="white", mec=FAINT, label="not kept", **style)
         if kept.any():
-            ax.plot(self.score[kept], at[kept], color=color(0), label="kept", **look)
+            ax.plot(self.score[kept], y[kept], color=color(0), label="kept", **style)
             last = int(np.flatnonzero(kept)[-1])
-            ax.plot(self.score[last], at[last], label="chosen model", **RING | {"ms": 11})
+            ax.plot(self.score[last], y[last], label="selected model", **RING | {"ms": 11})
         ax.set_xlabel(LABELS[self.criterion])
 
-    def _draw_gain(self, ax: Any, at: np.ndarray) -> None:
+    def _draw_gain(self, ax: Any, y: np.ndarray) -> None:
         shades = [color(0) if kept else "#c9c9c9" for kept in self.kept]
-        ax.barh(at, self.gain, color=shades, height=0.62, zorder=2, label="gained")
-        ax.plot(self.expected_gain, at, ls="none", marker="|", ms=11, mew=2, color=color(1), zorder=3, label="expected")
+        ax.barh(y, self.gain, color=shades, height=0.62, zorder=2, label="actual gain")
+        style = {"ls": "none", "marker": "|", "ms": 11, "mew": 2, "color": color(1), "zorder": 3}
+        ax.plot(self.expected_gain, y, label="expected gain", **style)
         ax.axvline(0, color=INK, lw=0.8)
-        ax.set_xlabel("log-likelihood of the training rows (nats)")
+        ax.set_xlabel("Gain of the training log-likelihood (nats)")
 
 
-def _bic_of_nothing(path: list, n_classes: int) -> float | None:
-    """BIC = -2 log_lik + k log n of the class priors alone, from two steps of which the gains and k are known."""
+def _bic_without_features(path: list, n_classes: int) -> float | None:
+    """BIC = -2 log_lik + k log n of the class priors alone, derived from the gains and k of the first two steps."""
     if len(path) < 2 or path[1].n_parameters == path[0].n_parameters:
         return None
     first, second = path[:2]
