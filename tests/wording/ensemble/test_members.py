@@ -45,9 +45,7 @@ def test_bases_that_are_no_classifiers_are_refused():
 def test_inputs_are_a_dict_of_columns_of_classifiers_that_there_are():
     bases = [("a", GaussianNB()), ("b", GaussianNB())]
     assert read_members(bases, {"b": (0, 2)}, False).inputs == {"b": [0, 2]}
-    with pytest.raises(
-        ValueError, match="inputs must be None or a dict, .* -> list of columns; got \\[0\\]"
-    ):
+    with pytest.raises(ValueError, match="inputs must be None or a dict, .* -> list of columns; got \\[0\\]"):
         read_members(bases, [0], False)
     with pytest.raises(ValueError, match="inputs: unknown classifier 'c'; the names are 'a', 'b'"):
         read_members(bases, {"c": [0]}, False)
