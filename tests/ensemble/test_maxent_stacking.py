@@ -682,7 +682,7 @@ def test_a_row_without_weight_is_not_there_even_for_one_that_takes_none(blobs):
     weight = (np.arange(90) % 4 > 0).astype(float)
     kept = np.flatnonzero(weight)
     model = MaxEntStackingClassifier([KNeighborsClassifier(3)], cv="train", prior_variance=1.0)
-    with pytest.warns(UserWarning, match="does not support sample_weight"):
+    with pytest.warns(UserWarning, match="support sample_weight"):
         ours = clone(model).fit(X, y, weight)
     np.testing.assert_allclose(ours.predict_proba(X), model.fit(X[kept], y[kept]).predict_proba(X), rtol=1e-9)
 

@@ -98,7 +98,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         classifiers, as in [1]_ (overfitting classifiers then get too much weight); "prefit": by classifiers that are
         already fitted.
     tol : float, default=1e-8
-        Tolerance of the solver; see `MaxEntClassifier`.
+        Stop when the gain of a step is below this value, in nats per row; see `MaxEntClassifier`.
     max_iter : int, default=2000
         Maximum number of passes over the data.
     categorical : "auto" or list, default="auto"

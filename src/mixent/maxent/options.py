@@ -113,7 +113,7 @@ class ForwardSelection(Options):
     Parameters
     ----------
     criterion : {"bic", "validation"}, default="bic"
-        Stopping criterion: BIC, or the log-loss of held-out rows.
+        When to stop: by BIC, or by the log-loss of held-out rows.
     validation : float, default=0.2
         Share of the labelled rows that is held out; only used with criterion="validation".
 

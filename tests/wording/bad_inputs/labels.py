@@ -130,7 +130,7 @@ SOFT = [
             "infinite probability": soft(inf, column=0),
             "half a row missing": (soft(nan, column=0), "row 3 .* has some probabilities missing"),
             "rows of ones": (label(np.ones((40, 2))), "every label in y is absent"),
-            "even rows": (label(np.full((40, 2), 0.5)), "y has no informative label; label some"),
+            "even rows": (label(np.full((40, 2), 0.5)), "y has no row with a label that favors a class; label some"),
             "one class has it all": (label(np.tile([1.0, 0.0], (40, 1))), "at least 2 classes"),
             "two columns of text": (label(np.array([["a", "b"]] * 40)), "must hold label probabilities.*column 0"),
             "frame of text": (

@@ -8,7 +8,7 @@ from ...cli.test_bases import FIT
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("stack", "--set", "estimators=mixture,mixture"), "names must differ"),
+        (("stack", "--set", "estimators=mixture,mixture"), "names must be unique"),
         (("stack", "--set", "estimators=mixture"), "estimators must be a list of classifiers"),
         (("adaboost", "--set", "n_estimators=0"), "n_estimators must be a whole number >= 1"),
     ],

@@ -71,7 +71,7 @@ def test_options_that_cannot_be_say_what_is_wanted():
             verification_report(TRUTH, LLR, prior=0.5, threshold=threshold, **AS_CLIENT)
     with pytest.raises(ValueError, match="scores holds decimal numbers rather than decisions; give a threshold"):
         verification_rates(TRUTH, LLR, **AS_CLIENT)
-    with pytest.raises(ValueError, match="y_true has 360 rows, scores has 2"):
+    with pytest.raises(ValueError, match="y_true has 360 rows, but scores has 2"):
         verification_rates(TRUTH, ["client", "impostor"], **AS_CLIENT)
     with pytest.raises(ValueError, match=r"scores must hold one number for each of 360 rows; got shape \(2,\)"):
         verification_rates(TRUTH, [0.5, 1.5], threshold=0, **AS_CLIENT)
