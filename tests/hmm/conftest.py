@@ -12,9 +12,9 @@ def make_sequences(seed=0, n=25, d=2, S=3, longest=20, missing=0.0):
     lengths = rng.integers(1, longest + 1, size=n)
     chain = 0.7 * np.eye(S) + 0.3 * rng.dirichlet(np.ones(S), size=S)
     states = np.empty(lengths.sum(), dtype=int)
-    begins = set((np.cumsum(lengths) - lengths).tolist())
+    starts = set((np.cumsum(lengths) - lengths).tolist())
     for t in range(len(states)):
-        states[t] = rng.integers(S) if t in begins else rng.choice(S, p=chain[states[t - 1]])
+        states[t] = rng.integers(S) if t in starts else rng.choice(S, p=chain[states[t - 1]])
     centers = 2.0 * rng.normal(size=(S, d))
     roots = 0.4 * rng.normal(size=(S, d, d)) + np.eye(d)
     X = centers[states] + np.einsum("nij,nj->ni", roots[states], rng.normal(size=(len(states), d)))

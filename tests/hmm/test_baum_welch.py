@@ -70,8 +70,8 @@ def same(a, b, rtol=1e-9, atol=1e-12):
 
 def take(lengths, index):
     """Rows of some sequences, and their lengths."""
-    begins = np.cumsum(lengths) - lengths
-    return np.concatenate([np.arange(begins[i], begins[i] + lengths[i]) for i in index]), lengths[index]
+    starts = np.cumsum(lengths) - lengths
+    return np.concatenate([np.arange(starts[i], starts[i] + lengths[i]) for i in index]), lengths[index]
 
 
 @pytest.mark.parametrize("options", [{}, {"transitions": "per_step"}, {"topology": "left-right"}], ids=str)

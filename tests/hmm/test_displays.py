@@ -34,15 +34,15 @@ def test_transitions_emissions_and_the_path_are_the_models(numbers):
     matrix, emits, path = drawn_panels(display)
     np.testing.assert_allclose(matrix.images[0].get_array(), np.vstack([numbers.start_, numbers.transitions_]))
     assert [t.get_text() for t in matrix.get_yticklabels()] == ["start", "0", "1"]
-    assert (matrix.get_xlabel(), matrix.get_ylabel()) == ("next state", "state")
+    assert (matrix.get_xlabel(), matrix.get_ylabel()) == ("Next state", "State")
     np.testing.assert_allclose(display.emitted.mean, numbers.means_[:, 0])
     np.testing.assert_allclose(display.emitted.std, np.sqrt(numbers.covariances_[:, 0, 0]))
-    assert emits.get_title(loc="left") == "emits: value" and emits.get_xlabel() == "mean ± standard deviation"
+    assert emits.get_title(loc="left") == "Emissions of value" and emits.get_xlabel() == "Mean ± standard deviation"
     np.testing.assert_array_equal(display.path, numbers.decode(X)[1])
     np.testing.assert_array_equal(display.steps, X[1])
     found = sorted((int(step), int(s)) for s, step, value in points(path, 2))
     assert found == list(enumerate(display.path))
-    assert (path.get_xlabel(), path.get_ylabel()) == ("step", "value")
+    assert (path.get_xlabel(), path.get_ylabel()) == ("Step", "value")
 
 
 def test_the_last_sequence_and_none_at_all(numbers):
@@ -73,7 +73,7 @@ def test_one_variable_of_several_in_sequences_of_rows(by):
         display = StatesDisplay.from_estimator(model, table, 2, variable=variable, **where)
         np.testing.assert_array_equal(display.steps, values)
         assert (display.path == STATE[2]).mean() > 0.8 or (display.path != STATE[2]).mean() > 0.8
-        assert drawn_panels(display)[1].get_title(loc="left") == f"emits: {variable}"
+        assert drawn_panels(display)[1].get_title(loc="left") == f"Emissions of {variable}"
     assert StatesDisplay.from_estimator(model).emitted.name == "level"
     with pytest.raises(ValueError, match="variable"):
         StatesDisplay.from_estimator(model, variable="x")
@@ -83,13 +83,13 @@ def test_matrices_of_each_step_are_averaged_and_given_emissions_left_out():
     model = HiddenMarkovModel(2, transitions="per_step").fit(X)
     display = StatesDisplay.from_estimator(model, X)
     np.testing.assert_allclose(display.transitions, model.transitions_.mean(axis=0))
-    assert drawn_panels(display)[0].get_title(loc="left") == "transitions, mean of 11 steps"
+    assert drawn_panels(display)[0].get_title(loc="left") == "Transition probabilities, mean of 11 steps"
     said = np.log(np.where(STATE[:, :, None] == np.arange(2), 0.8, 0.2)).reshape(-1, 2)
     given = HiddenMarkovModel(2, emissions="precomputed").fit(said, lengths=LENGTHS)
     display = StatesDisplay.from_estimator(given, said, 3, lengths=LENGTHS)
     panels = drawn_panels(display)
     assert len(panels) == 2 and display.emitted is None and display.steps is None
-    assert panels[1].get_ylabel() == "state"
+    assert panels[1].get_ylabel() == "State"
     np.testing.assert_array_equal(display.path, given.decode(said, lengths=LENGTHS)[36:48])
 
 

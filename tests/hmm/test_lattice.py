@@ -169,15 +169,15 @@ def test_pairs_agree_with_states():
     found, lengths = forward_backward(*given), given[-1]
     ends = np.cumsum(lengths) - 1
     np.testing.assert_allclose(found.pairs.sum(axis=1), np.delete(found.states, ends, axis=0).sum(axis=0), rtol=1e-12)
-    begins = np.cumsum(lengths) - lengths
-    np.testing.assert_allclose(found.pairs.sum(axis=0), np.delete(found.states, begins, axis=0).sum(axis=0), rtol=1e-12)
+    starts = np.cumsum(lengths) - lengths
+    np.testing.assert_allclose(found.pairs.sum(axis=0), np.delete(found.states, starts, axis=0).sum(axis=0), rtol=1e-12)
     np.testing.assert_allclose(found.states.sum(axis=1), 1.0, rtol=1e-12)
 
 
 def test_the_layout_puts_every_step_somewhere():
     layout = Layout(np.array([2, 5, 1, 5]))
-    assert layout.order.tolist() == [1, 3, 0, 2] and layout.alive.tolist() == [4, 3, 2, 2, 2]
+    assert layout.order.tolist() == [1, 3, 0, 2] and layout.active.tolist() == [4, 3, 2, 2, 2]
     assert sorted(layout.rows.tolist()) == list(range(13))
     assert layout.rows[:4].tolist() == [2, 8, 0, 7]  # the first steps, longest sequences first
-    np.testing.assert_array_equal(layout.back(layout.rows), np.arange(13))
+    np.testing.assert_array_equal(layout.restore(layout.rows), np.arange(13))
     np.testing.assert_array_equal(layout.per_sequence(np.ones(13)), [2, 5, 1, 5])

@@ -14,7 +14,7 @@ def test_rows_without_a_label_are_refused():
 
 
 def test_steps_of_mixed_columns_are_refused():
-    with pytest.raises(ValueError, match="all columns are steps of one variable.*give a row per step"):
+    with pytest.raises(ValueError, match="all columns are steps of one variable.*use a row per step"):
         SUBJECTS["HMMClassifier"].fit(TABLE)
 
 

@@ -1,4 +1,4 @@
-"""Hidden Markov models and the classifier built on them."""
+"""Hidden Markov models, and a Bayes classifier of sequences."""
 
 from mixent.hmm.classifier import HMMClassifier
 from mixent.hmm.estimators import HiddenMarkovModel

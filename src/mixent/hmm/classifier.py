@@ -1,4 +1,4 @@
-"""A hidden Markov model per class."""
+"""Bayes classifier with a hidden Markov model for each class."""
 
 from __future__ import annotations
 
@@ -21,47 +21,71 @@ from mixent.hmm.estimators import HiddenMarkovModel
 from mixent.hmm.fitting import FittedChain, fit_chain, measure, mixed_log_lik
 from mixent.hmm.model import SequenceModel, Steps
 from mixent.hmm.options import HMMPrior, check_options
-from mixent.hmm.sequences import Sequences, seen_steps
+from mixent.hmm.sequences import Sequences, observed_steps
 
 
 class HMMClassifier(ProbabilisticClassifier, SequenceModel):
-    """Bayes classifier of sequences: a hidden Markov model per class.
+    """Bayes classifier of sequences with a hidden Markov model for each class.
 
-    Maximizes, for every class c,  sum_n w_n log p(x_n | model c) + log prior(model c)  over the sequences of the class,
-    by Baum-Welch (see `HiddenMarkovModel`); each update maximizes a lower bound, so this value never falls. Then
-    p(c | x) is proportional to p(c) p(x | model c).
+    Maximizes for every class c  sum_n w_n log p(x_n | model c) + log prior(model c)  over the sequences of the class,
+    by EM (see `HiddenMarkovModel`). Each update maximizes a lower bound that touches the objective, so the objective
+    never decreases. Then p(c | x) is proportional to p(c) p(x | model c) [1]_.
 
-    A 2-D X is a sequence per row; with `lengths` or `groups` it has a row per step, and y a label per sequence.
+    Without `lengths` and `groups`, each row of X is a sequence. With `lengths` or `groups`, each row of X is a step,
+    and y has a label per sequence.
 
     Parameters
     ----------
-    n_states : int
-        States of each class.
-    covariance, topology, transitions, prior
-        See `HiddenMarkovModel`. What the prior shrinks towards is found from the sequences of all classes together.
-    class_prior : "empirical" or (C,) array
-        Class priors: shares of the training sequences, or these values.
-    init : "auto" or "random"
-        Where Baum-Welch starts, see `HiddenMarkovModel`.
+    n_states : int, default=2
+        Number of hidden states of each class.
+    covariance, topology, transitions
+        See `HiddenMarkovModel`.
+    prior : "auto", float, None or HMMPrior, default="auto"
+        See `HiddenMarkovModel`. Scales and frequencies of the prior are computed from the sequences of all classes.
+    class_prior : "empirical" or (C,) array, default="empirical"
+        Class priors: the class frequencies of the training sequences, or these values.
+    init : "auto" or "random", default="auto"
+        Initialization, see `HiddenMarkovModel`.
     n_init, tol, max_iter, accelerate, categorical, random_state, n_jobs, progress
         See `HiddenMarkovModel`.
 
     Attributes
     ----------
-    classes_, class_prior_
-        Class labels and their priors.
+    classes_ : (C,) array
+        Class labels.
+    class_prior_ : (C,) array
+        Class priors.
     models_ : list of HiddenMarkovModel
-        The fitted model of each class.
+        Fitted model of each class.
     runs_ : list of Run
-        How Baum-Welch went, for each class.
+        Result of EM for each class: `status`, `trace` (one entry per pass), `objective`.
+    converged_ : bool
+        Whether EM has converged for all classes.
+    n_iter_ : int
+        Largest number of passes over the data of a class.
+    variables_, by_row_, n_features_in_, feature_names_in_, schema_, varying_, constants_
+        See `HiddenMarkovModel`.
+    chains_ : tuple of FittedChain
+        The optimization problem of each class, its solution and the run.
+
+    See Also
+    --------
+    HiddenMarkovModel : Hidden Markov model without classes.
+    MixtureClassifier : The corresponding classifier of independent rows.
+    HMMStackingClassifier : Combination of classifiers by hidden Markov models of their outputs.
+
+    References
+    ----------
+    .. [1] Rabiner, L. R. (1989). A tutorial on hidden Markov models and selected applications in speech recognition.
+       Proceedings of the IEEE, 77(2), 257-286.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mixent import HMMClassifier
     >>> rng = np.random.default_rng(0)
-    >>> rising = np.sort(rng.normal(size=(30, 8)), axis=1)
-    >>> X = np.concatenate([rising, rising[:, ::-1]])
+    >>> increasing = np.sort(rng.normal(size=(30, 8)), axis=1)
+    >>> X = np.concatenate([increasing, increasing[:, ::-1]])
     >>> y = np.repeat(["up", "down"], 30)
     >>> HMMClassifier(3).fit(X, y).score(X, y)
     1.0
@@ -105,8 +129,8 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         self.progress = progress
 
     def __sklearn_tags__(self) -> CapableTags:
-        known = no("one known label per sequence is asked for")
-        return able(super().__sklearn_tags__(), soft_labels=known, absent_labels=known)
+        no_labels = no("every sequence needs a known label")
+        return able(super().__sklearn_tags__(), soft_labels=no_labels, absent_labels=no_labels)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None, groups: Any = None) -> Self:
         """Fit a model to the sequences of each class.
@@ -114,16 +138,16 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         Parameters
         ----------
         X : table
-            A sequence per row; with `lengths` or `groups`, a step per row. NaN, None or null are missing, text columns
-            are categories.
+            A sequence per row; with `lengths` or `groups`, a step per row. NaN, None and null are missing values, text
+            columns are categorical.
         y : (n,) labels
-            Of each sequence (with groups, in the order in which their ids appear).
+            Label of each sequence (with groups, in the order of the first row of each id).
         sample_weight : (n,) array, optional
-            Of each sequence. Counts: weight two is the sequence twice.
-        lengths : (n,) whole numbers, optional
-            Rows of each sequence, one sequence after the other.
+            Weight of each sequence; a weight of 2 is equivalent to repeating the sequence.
+        lengths : (n,) array of int, optional
+            Number of rows of each sequence; the sequences are concatenated.
         groups : (n_steps,) array, optional
-            Instead of lengths: rows with the same id are a sequence, in their order.
+            Alternative to `lengths`: rows with the same id form a sequence, in their order.
 
         Returns
         -------
@@ -131,7 +155,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         """
         check_options(self)
         if isinstance(self.init, dict):
-            raise ValueError("init must be 'auto' or 'random': every class starts from its own sequences")
+            raise ValueError("init must be 'auto' or 'random', since each class is initialized separately; got a dict")
         sequences = self._read_new(X, lengths, groups)
         labels = read_labels(y, sequences.n_sequences)
         weight = read_weights(sample_weight, sequences.n_sequences)
@@ -139,19 +163,19 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         mass = np.bincount(codes, weight, len(labels.classes)).astype(float)
         if not mass.all():
             name = labels.classes.tolist()[int(mass.argmin())]
-            raise ValueError(f"class {name!r} has no sequence with a weight; give it some, or leave the class out")
-        _check_seen(sequences, codes, labels)
+            raise ValueError(f"class {name!r} has no sequence with positive weight; add some, or leave the class out")
+        _check_observed(sequences, codes, labels)
         prior = read_class_prior(self.class_prior, len(labels.classes))
-        sequences = self._settle_columns(sequences, weight)
+        sequences = self._select_columns(sequences, weight)
         sizes = self.variables_.sizes
         scale = measure(self, sequences, weight, sizes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         chains = []
         with progress_bar(self.progress, "classes") as show:
             for c in range(len(labels.classes)):
-                mine = np.flatnonzero(codes == c)
-                own = None if weight is None else weight[mine]
-                chains.append(fit_chain(self, sequences.take(mine), own, sizes, scale, seed, None, show))
+                members = np.flatnonzero(codes == c)
+                class_weight = None if weight is None else weight[members]
+                chains.append(fit_chain(self, sequences.take(members), class_weight, sizes, scale, seed, None, show))
         self.chains_ = tuple(chains)
         self.classes_ = labels.classes
         self.class_prior_ = mass / mass.sum() if prior is None else prior
@@ -164,12 +188,12 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
 
     @property
     def runs_(self) -> list[Run]:
-        """How Baum-Welch went, for each class."""
+        """Result of EM for each class."""
         return [chain.run for chain in self.chains_]
 
     @property
     def models_(self) -> list[HiddenMarkovModel]:
-        """The fitted model of each class."""
+        """Fitted model of each class."""
         options = {name: value for name, value in self.get_params(deep=False).items() if name != "class_prior"}
         models = []
         for chain in self.chains_:
@@ -189,7 +213,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         return log_lik + np.log(self.class_prior_)
 
     def score_samples(self, X: Any, *, lengths: Any = None, groups: Any = None) -> Array:
-        """Log-likelihood of each sequence, its class summed out, in nats; -inf for an impossible one.
+        """Return the log-likelihood of each sequence, summed over classes, in nats; -inf for an impossible sequence.
 
         Parameters
         ----------
@@ -204,7 +228,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         return mixed_log_lik(self._log_joint(Steps(X, lengths, groups)))
 
     def predict(self, X: Any, *, lengths: Any = None, groups: Any = None) -> np.ndarray:
-        """The most probable class of each sequence.
+        """Return the most probable class of each sequence.
 
         Parameters
         ----------
@@ -218,7 +242,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         return super().predict(Steps(X, lengths, groups))
 
     def predict_proba(self, X: Any, *, lengths: Any = None, groups: Any = None) -> Array:
-        """Probabilities of the classes, for each sequence.
+        """Return the class probabilities of each sequence.
 
         Parameters
         ----------
@@ -233,7 +257,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         return proba / proba.sum(axis=1, keepdims=True)
 
     def predict_log_proba(self, X: Any, *, lengths: Any = None, groups: Any = None) -> Array:
-        """Log probabilities of the classes, for each sequence, in nats.
+        """Return the log class probabilities of each sequence, in nats.
 
         Parameters
         ----------
@@ -244,21 +268,20 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         -------
         (n, C) array, columns in the order of `classes_`.
         """
-        given = X if isinstance(X, Steps) else Steps(X, lengths, groups)
-        return super().predict_log_proba(given)
+        return super().predict_log_proba(X if isinstance(X, Steps) else Steps(X, lengths, groups))
 
     def decision(
         self, X: Any, costs: Any = None, *, reject: float | None = None, lengths: Any = None, groups: Any = None
     ) -> Decision:
-        """Choose the class of least expected cost for each sequence, or none.
+        """Return the class with the lowest expected cost for each sequence, or reject it.
 
         Parameters
         ----------
         X, lengths, groups
             As in `fit`.
         costs, reject
-            `costs[i, j]` is the cost of predicting class i where the truth is class j (default: 1 for any error);
-            `reject` is the cost of not deciding.
+            `costs[i, j]` is the cost of predicting class i if the true class is j (default: 1 for any error);
+            `reject` is the cost of a rejection.
 
         Returns
         -------
@@ -270,23 +293,23 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
     def adjust_priors(
         self, X: Any, *, tol: float = 1e-9, max_iter: int = 5000, lengths: Any = None, groups: Any = None
     ) -> Self:
-        """A copy of this classifier for a batch whose class priors have shifted.
+        """Return a copy of this classifier with the class priors of an unlabelled batch, estimated by EM.
 
         Parameters
         ----------
         X, lengths, groups
-            Sequences without labels, as in `fit`.
+            Unlabelled sequences, see `fit`.
         tol, max_iter
-            When EM stops.
+            Tolerance and maximum number of iterations of EM.
 
         Returns
         -------
-        A copy with `class_prior_` of the batch; `prior_run_` holds how EM ended.
+        A copy with `class_prior_` of the batch; `prior_run_` is the result of EM.
         """
         return super().adjust_priors(Steps(X, lengths, groups), tol=tol, max_iter=max_iter)
 
     def _set_class_prior(self, prior: Array) -> None:
-        prior = np.maximum(prior, 1e-12)  # a class the batch seems to lack stays possible
+        prior = np.maximum(prior, 1e-12)  # so that a class that seems absent from the batch remains possible
         self.class_prior_ = prior / prior.sum()
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None, groups: Any = None) -> float:
@@ -306,20 +329,21 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         return share_right(y, self.predict(X, lengths=lengths, groups=groups), sample_weight)
 
     def sample(self, n_sequences: int = 1, length: int | None = None, *, random_state: Any = None) -> tuple[Any, Any]:
-        """Draw sequences from the model.
+        """Draw sequences from the fitted model.
 
         Parameters
         ----------
         n_sequences : int
+            Number of sequences.
         length : int, optional
-            Steps of each; needed when the model was fitted to a row per step.
+            Number of steps of each sequence; needed if the model was fitted with a row per step.
         random_state : int, RandomState or None
-            None takes the estimator's own.
+            None uses the `random_state` of the estimator.
 
         Returns
         -------
         (X, labels)
-            X (n, length) when the model was fitted to a sequence per row, otherwise a row per step; and the class of
+            X (n, length) if the model was fitted with a sequence per row, otherwise a row per step; and the class of
             each sequence.
         """
         length, rng = self._read_draw(n_sequences, length, random_state)
@@ -330,18 +354,18 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         return self._as_table(X, codes, n_sequences), self.classes_[label]
 
 
-def _check_seen(sequences: Sequences, codes: np.ndarray, labels: Labels) -> None:
-    """Has every class a step at which something was seen?"""
-    seen = np.bincount(codes[sequences.owner], seen_steps(sequences.table), len(labels.classes))
-    if not seen.all():
-        name = labels.classes.tolist()[int(seen.argmin())]
-        raise ValueError(f"class {name!r} has no values: all of its steps are missing; leave the class out")
+def _check_observed(sequences: Sequences, codes: np.ndarray, labels: Labels) -> None:
+    """Raise a ValueError if all values of a class are missing."""
+    counts = np.bincount(codes[sequences.owner], observed_steps(sequences.table), len(labels.classes))
+    if not counts.all():
+        name = labels.classes.tolist()[int(counts.argmin())]
+        raise ValueError(f"all values of class {name!r} are missing; leave the class out")
 
 
 def _known(labels: Labels) -> np.ndarray:
-    """The class of every sequence."""
+    """Return the class of every sequence; raise a ValueError if one is unknown or uncertain."""
     if not labels.all_hard_and_known:
-        where = "label probabilities" if labels.codes is None else f"no label for sequence {int(labels.codes.argmin())}"
-        raise ValueError(f"HMMClassifier needs one known label per sequence; y has {where}")
+        got = "label probabilities" if labels.codes is None else f"no label for sequence {int(labels.codes.argmin())}"
+        raise ValueError(f"HMMClassifier needs one known label per sequence; y has {got}")
     assert labels.codes is not None
     return labels.codes

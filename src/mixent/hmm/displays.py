@@ -1,4 +1,4 @@
-"""The hidden states of sequences: transitions, emissions, and the path of one sequence."""
+"""Display of hidden states: transitions, emissions, and the most probable path of a sequence."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any, Self
 import numpy as np
 
 from mixent.base.style import FAINT, INK, Display, Short, color, divided, marker, plain, share_colors, tidy
+from mixent.base.text import count
 
-MOST_STATES = 10  # up to which probabilities are written out
-MOST_VALUES = 12  # of a category; of more, those that differ most between states
+MAX_STATES = 10  # number of states up to which probabilities are written
+MAX_VALUES = 12  # number of categories drawn; those that differ most between states
 
 
 @dataclass(repr=False)
 class Emitted(Short):
-    """What the states emit: a number's mean and standard deviation, or a table of a category's values."""
+    """Emissions of the states: mean and standard deviation of a number, or probabilities of categories."""
 
     name: str
     mean: np.ndarray | None = None  # (S,)
@@ -26,11 +27,11 @@ class Emitted(Short):
 
 @dataclass(repr=False)
 class StatesDisplay(Display):
-    """Transitions, emissions and, given a sequence, its values with the most probable path (Viterbi)."""
+    """Transitions, emissions and optionally a sequence with its most probable path of states (Viterbi algorithm)."""
 
     start: np.ndarray  # (S,)
-    transitions: np.ndarray  # (S, S); where every step has its own, their mean
-    emitted: Emitted | None  # None: emissions="precomputed"
+    transitions: np.ndarray  # (S, S); with a matrix for every step, their mean
+    emitted: Emitted | None  # None with emissions="precomputed"
     n_matrices: int = 1
     path: np.ndarray | None = None  # (T,) state of each step
     steps: np.ndarray | None = None  # (T,) values: numbers, or positions among the values; NaN missing
@@ -47,22 +48,22 @@ class StatesDisplay(Display):
         groups: Any = None,
         variable: Any = None,
     ) -> Self:
-        """Of a fitted `HiddenMarkovModel` (of a `HMMClassifier`: of one of its `models_`).
+        """Create the display from a fitted `HiddenMarkovModel`, or one of the `models_` of a `HMMClassifier`.
 
         Parameters
         ----------
         est : HiddenMarkovModel
         X, lengths, groups : optional
-            Sequences as in `fit`, of which one is decoded.
+            Sequences, see `fit`; one of them is drawn with its path.
         sequence : int
-            Which.
+            Index of this sequence.
         variable : str, optional
-            Which variable, of several emitted at a step; by default the first.
+            The variable to draw (default: the first).
         """
         if hasattr(est, "models_"):
-            raise ValueError(f"{type(est).__name__} has a model for each class; give one of its models_")
+            raise ValueError(f"{type(est).__name__} has a model for each class; pass one of its models_")
         if not hasattr(est, "transitions_"):
-            raise ValueError(f"{type(est).__name__} has no transitions_; give a fitted HiddenMarkovModel")
+            raise ValueError(f"{type(est).__name__} has no transitions_; pass a fitted HiddenMarkovModel")
         transitions = np.asarray(est.transitions_)
         matrices = 1 if transitions.ndim == 2 else len(transitions)
         mean = transitions if transitions.ndim == 2 else transitions.mean(axis=0)
@@ -73,7 +74,7 @@ class StatesDisplay(Display):
         return out
 
     def _panels(self) -> dict[Any, float]:
-        """What draws each panel -> its share of the width."""
+        """Return the drawing functions of the panels, and their shares of the width."""
         panels: dict[Any, float] = {self._draw_transitions: 1.0}
         if self.emitted is not None:
             panels[self._draw_emissions] = 1.1
@@ -85,7 +86,7 @@ class StatesDisplay(Display):
         return 3.3 * sum(self._panels().values()), 3.2
 
     def _draw(self, ax: Any) -> None:
-        """The panels side by side: the place of `ax` is divided among them."""
+        """Draw the panels next to each other in the area of `ax`."""
         panels = self._panels()
         self.axes_ = divided(ax, len(panels), 1, len(panels), list(panels.values()))
         for draw, panel in zip(panels, self.axes_):
@@ -93,57 +94,56 @@ class StatesDisplay(Display):
 
     def _draw_transitions(self, ax: Any) -> None:
         S = len(self.start)
-        whole = np.vstack([self.start, self.transitions])
-        _table(ax, whole, [f"{s}" for s in range(S)], ["start", *(f"{s}" for s in range(S))])
+        table = np.vstack([self.start, self.transitions])
+        _table(ax, table, [f"{s}" for s in range(S)], ["start", *(f"{s}" for s in range(S))])
         ax.axhline(0.5, color="white", lw=4)
-        ax.set(xlabel="next state", ylabel="state")
-        what = "transitions" if self.n_matrices == 1 else f"transitions, mean of {self.n_matrices} steps"
-        _title(ax, what)
+        ax.set(xlabel="Next state", ylabel="State")
+        mean = "" if self.n_matrices == 1 else f", mean of {self.n_matrices} steps"
+        _title(ax, f"Transition probabilities{mean}")
 
     def _draw_emissions(self, ax: Any) -> None:
         emitted = self.emitted
         assert emitted is not None
         S = len(self.start)
-        _title(ax, f"emits: {plain(emitted.name, 20).strip()}")
+        _title(ax, f"Emissions of {plain(emitted.name, 20).strip()}")
         if emitted.table is not None:
-            kept = _telling(emitted.table)
-            _table(ax, emitted.table[:, kept], [plain(emitted.values[v], 10).strip() for v in kept], range(S))
-            ax.set(xlabel="value", ylabel="state")
+            shown = _most_different(emitted.table)
+            _table(ax, emitted.table[:, shown], [plain(emitted.values[v], 10).strip() for v in shown], range(S))
+            ax.set(xlabel="Value", ylabel="State")
             return
         assert emitted.mean is not None and emitted.std is not None
         for s in range(S):
-            look: dict[str, Any] = {"color": color(s), "marker": marker(s), "ms": 6, "lw": 1.6, "capsize": 3}
-            ax.errorbar(emitted.mean[s], s, xerr=emitted.std[s], **look)
-        ax.set(xlabel="mean ± standard deviation", ylabel="state", ylim=(S - 0.5, -0.5), yticks=range(S))
+            style: dict[str, Any] = {"color": color(s), "marker": marker(s), "ms": 6, "lw": 1.6, "capsize": 3}
+            ax.errorbar(emitted.mean[s], s, xerr=emitted.std[s], **style)
+        ax.set(xlabel="Mean ± standard deviation", ylabel="State", ylim=(S - 0.5, -0.5), yticks=range(S))
         tidy(ax)
 
     def _draw_path(self, ax: Any) -> None:
         assert self.path is not None
         T, S = len(self.path), len(self.start)
-        at = np.arange(T)
-        _title(ax, "most probable path")
+        time = np.arange(T)
+        _title(ax, "Most probable path")
         if self.steps is None or self.emitted is None:
-            ax.step(at, self.path, where="mid", color=FAINT, lw=1)
+            ax.step(time, self.path, where="mid", color=FAINT, lw=1)
             for s in range(S):
-                ax.plot(
-                    at[self.path == s], self.path[self.path == s], ls="none", color=color(s), marker=marker(s), ms=4
-                )
-            ax.set(ylabel="state", yticks=range(S), ylim=(S - 0.5, -0.5))
+                inside = self.path == s
+                ax.plot(time[inside], self.path[inside], ls="none", color=color(s), marker=marker(s), ms=4)
+            ax.set(ylabel="State", yticks=range(S), ylim=(S - 0.5, -0.5))
         else:
-            ax.plot(at, self.steps, color=FAINT, lw=0.7, zorder=1)
+            ax.plot(time, self.steps, color=FAINT, lw=0.7, zorder=1)
             for s in range(S):
-                on = self.path == s
-                look: dict[str, Any] = {"color": color(s), "marker": marker(s), "ls": "none", "ms": 4.5}
-                ax.plot(at[on], self.steps[on], label=f"state {s}", zorder=3, **look)
-                for begin, end in _stretches(on):
-                    ax.axvspan(begin - 0.5, end + 0.5, color=color(s), alpha=0.12, lw=0, zorder=0)
+                inside = self.path == s
+                style: dict[str, Any] = {"color": color(s), "marker": marker(s), "ls": "none", "ms": 4.5}
+                ax.plot(time[inside], self.steps[inside], label=f"state {s}", zorder=3, **style)
+                for first, last in _runs(inside):
+                    ax.axvspan(first - 0.5, last + 0.5, color=color(s), alpha=0.12, lw=0, zorder=0)
             if self.emitted.table is not None:
                 values = self.emitted.values
-                kept = range(0, len(values), -(-len(values) // MOST_VALUES))
-                ax.set_yticks(kept, [plain(values[v], 10).strip() for v in kept])
+                ticks = range(0, len(values), -(-len(values) // MAX_VALUES))
+                ax.set_yticks(ticks, [plain(values[v], 10).strip() for v in ticks])
             ax.set_ylabel(plain(self.emitted.name, 24).strip())
             ax.legend(frameon=False, fontsize="x-small", loc="lower right", bbox_to_anchor=(1, 1), ncols=min(S, 5))
-        ax.set(xlabel="step", xlim=(-0.7, T - 0.3))
+        ax.set(xlabel="Step", xlim=(-0.7, T - 0.3))
         ax.xaxis.get_major_locator().set_params(integer=True)
         tidy(ax)
 
@@ -152,58 +152,61 @@ def _emitted(est: Any, variable: Any) -> Emitted:
     names = list(est.variables_.names)
     variable = names[0] if variable is None else variable
     if variable not in names:
-        raise ValueError(f"variable must be one of those emitted, {names}; got {variable!r}")
-    place = names.index(variable)
-    if place in est.variables_.continuous:
-        j = est.variables_.continuous.index(place)
+        raise ValueError(f"variable must be one of {', '.join(map(repr, names))}; got {variable!r}")
+    position = names.index(variable)
+    if position in est.variables_.continuous:
+        j = est.variables_.continuous.index(position)
         return Emitted(variable, est.means_[:, j], np.sqrt(est.covariances_[:, j, j]))
-    return Emitted(variable, table=est.tables_[variable], values=est.variables_.columns[place].categories)
+    return Emitted(variable, table=est.tables_[variable], values=est.variables_.columns[position].categories)
 
 
 def _decoded(
     est: Any, X: Any, sequence: int, lengths: Any, groups: Any, emitted: Emitted | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """The path (T,) of one sequence, and its values."""
+    """Return the most probable path of a sequence, (T,), and its values."""
     steps = est._read(X, lengths, groups)
     if not -steps.n_sequences <= sequence < steps.n_sequences:
-        raise ValueError(f"sequence must be one of the {steps.n_sequences} in X; got {sequence!r}")
-    place = range(steps.n_sequences)[sequence]
-    rows = slice(steps.begins[place], steps.begins[place] + steps.lengths[place])
-    found = est.decode(X, lengths=lengths, groups=groups)
-    path = found[place] if est.by_row_ else found[np.arange(len(found)) if steps.rows is None else steps.rows][rows]
+        raise ValueError(
+            f"sequence must be an index of the {count(steps.n_sequences, 'sequence')} in X, starting at 0; "
+            f"got {sequence!r}"
+        )
+    index = range(steps.n_sequences)[sequence]
+    rows = slice(steps.starts[index], steps.starts[index] + steps.lengths[index])
+    paths = est.decode(X, lengths=lengths, groups=groups)
+    path = paths[index] if est.by_row_ else paths[np.arange(len(paths)) if steps.rows is None else steps.rows][rows]
     if emitted is None:
         return path, None
     names = list(est.variables_.names)
-    at = names.index(emitted.name)
+    position = names.index(emitted.name)
     if emitted.table is None:
-        j = est.variables_.continuous.index(at)
+        j = est.variables_.continuous.index(position)
         if j not in est.varying_:
             return path, np.full(len(path), est.constants_[j])
         return path, steps.table.X[rows, int(np.searchsorted(est.varying_, j))]
-    codes = steps.table.codes[rows, est.variables_.categorical.index(at)].astype(float)
+    codes = steps.table.codes[rows, est.variables_.categorical.index(position)].astype(float)
     return path, np.where(codes < 0, np.nan, codes)
 
 
-def _telling(table: np.ndarray) -> np.ndarray:
-    """Positions of the values (columns) that differ most between states, in their own order."""
-    return np.sort(np.argsort(-np.ptp(table, axis=0), kind="stable")[:MOST_VALUES])
+def _most_different(table: np.ndarray) -> np.ndarray:
+    """Return the positions of the values (columns) that differ most between states, in their order."""
+    return np.sort(np.argsort(-np.ptp(table, axis=0), kind="stable")[:MAX_VALUES])
 
 
-def _stretches(on: np.ndarray) -> list[tuple[int, int]]:
-    """First and last of each run of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], on, [False]]).astype(int)))
+def _runs(inside: np.ndarray) -> list[tuple[int, int]]:
+    """Return the first and last index of each run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(int)))
     return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2])]
 
 
 def _table(ax: Any, table: np.ndarray, columns: Any, rows: Any) -> None:
-    """Probabilities as shades, written out where they fit."""
+    """Draw probabilities as a heat map, with their values if they fit."""
     ax.imshow(table, cmap=share_colors(), vmin=0, vmax=1, aspect="auto")
     long = max(len(str(name)) for name in columns) > 3
     ax.set_xticks(range(table.shape[1]), columns, rotation=90 if long else 0)
     ax.set_yticks(range(table.shape[0]), rows)
     ax.tick_params(length=0, colors=INK, labelsize="small")
     ax.spines[:].set_visible(False)
-    if max(table.shape) <= MOST_STATES + 1:
+    if max(table.shape) <= MAX_STATES + 1:
         for (row, column), share in np.ndenumerate(table):
             shade = "white" if share > 0.5 else INK
             ax.text(column, row, f"{share:.2f}", ha="center", va="center", color=shade, fontsize="x-small")

@@ -1,4 +1,4 @@
-"""Hidden Markov models, without classes."""
+"""Hidden Markov models without classes."""
 
 from __future__ import annotations
 
@@ -24,69 +24,113 @@ from mixent.hmm.sequences import Sequences
 
 
 class HiddenMarkovModel(DensityMixin, SequenceModel):
-    """Hidden Markov model by maximum a posteriori Baum-Welch, for mixed and incomplete sequences.
+    """Hidden Markov model fitted by maximum a posteriori EM (Baum-Welch), for sequences with missing values.
 
-    Maximizes  sum_n w_n log sum_z p(z_0) b_z0(x_n0) prod_t A(z_t-1, z_t) b_zt(x_nt) + log prior(p, A, b).
-    Each update maximizes a lower bound that touches it, so this value never falls.
+    Maximizes  sum_n w_n log sum_z p(z_0) b_z0(x_n0) prod_t A(z_t-1, z_t) b_zt(x_nt) + log prior(p, A, b),  where z are
+    the paths of hidden states, p the probabilities of the first state, A the transition probabilities, b_z the
+    distribution of the emissions in state z, and w_n the weight of sequence n. Each update maximizes a lower bound that
+    touches the objective, so the objective never decreases [1]_.
 
-    A 2-D X is a sequence per row: its columns are the steps of one variable, numbers (a Gaussian per state) or
-    categories (a table per state over one alphabet of all columns). With `lengths` or `groups` X has a row per step and
-    its columns are the variables emitted there, mixed as they come. Missing values are integrated out exactly; a step
-    wholly missing emits nothing, so rows of sequences of different lengths may end in missing values.
+    Without `lengths` and `groups`, each row of X is a sequence, and its columns are the steps of one variable, numeric
+    (a Gaussian per state) or categorical (a table of probabilities per state). With `lengths` or `groups`, each row of
+    X is a step, and its columns are the variables of this step, numeric or categorical. Missing values are integrated
+    out exactly. Steps of which all values are missing have no emission, so rows for sequences of different length may
+    end with missing values.
 
     Parameters
     ----------
-    n_states : int
+    n_states : int, default=2
         Number of hidden states.
-    covariance : str
-        Covariance structure of the states' Gaussians (see `GaussianMixture`).
-    topology : "full" or "left-right"
-        Whether any state may follow any other, or sequences begin in state 0 and never go back.
-    transitions : "shared" or "per_step"
-        One transition matrix, or one for every step, counted from the start of a sequence.
-    emissions : "fitted" or "precomputed"
-        With "precomputed", X (n_steps, n_states) holds the log-likelihood of each state at each step, and only start
-        and transitions are learned.
-    prior : "auto", float, None or HMMPrior
-        Pseudo-rows that shrink each state's covariance towards that within the parts of the first start; "auto" takes
-        variables + 2. None is plain maximum likelihood. An `HMMPrior` also has the smoothing of category tables and of
-        transitions.
-    init : "auto", "random" or dict
-        Where Baum-Welch starts: steps parted by k-means (equal segments of time when left-right), at random, or
+    covariance : str, default="VVI"
+        Covariance structure of the Gaussians of the states, see `GaussianMixture`.
+    topology : "full" or "left-right", default="full"
+        Whether all transitions are possible, or sequences begin in state 0 and never return to an earlier state.
+    transitions : "shared" or "per_step", default="shared"
+        One transition matrix for all steps, or one for each step, counted from the start of a sequence.
+    emissions : "fitted" or "precomputed", default="fitted"
+        With "precomputed", X (n_steps, n_states) has the log-likelihood of each state at each step, and only start and
+        transition probabilities are estimated.
+    prior : "auto", float, None or HMMPrior, default="auto"
+        Number of pseudo-rows that shrink the covariance of each state towards the covariance within the initial states;
+        "auto" is the number of numeric variables + 2. None is maximum likelihood. An `HMMPrior` also has the smoothing
+        of categorical variables and of transitions.
+    init : "auto", "random" or dict, default="auto"
+        Initialization: by k-means of the steps (segments of equal length with "left-right"), at random, or with these
         parameters: any of "start" (S,), "transitions" (S, S), "means" (S, d), "covariances" (S, d) or (S, d, d), and
-        "tables", (S, values) or a dict of these by variable. What is left out comes from "auto".
-    n_init : int
-        Starts; each runs a few passes, the best runs on. The first draws nothing at random (of categories,
-        only how the states' tables differ a little).
-    tol : float
-        Stop when a pass gains less than this per step, in nats.
-    max_iter : int
-        Most passes over the data.
-    accelerate : bool
-        Extrapolate (SQUAREM); a step is kept only if the objective rises.
-    categorical : "auto" or list
-        Columns to treat as categories whatever their type.
-    random_state : int, RandomState or None
-    n_jobs : int or None
-        Threads; None takes all cores. The number changes no bit of the result.
-    progress : bool or callable
-        True shows a bar; a callable is called with (done, total, text).
+        "tables", (S, values) or a dict of these by variable. Others are initialized as with "auto".
+    n_init : int, default=1
+        Number of initializations. Each is run for a few passes, and the best is continued. The first does not use
+        random numbers, except for a small perturbation of the categorical distributions.
+    tol : float, default=1e-5
+        EM stops when the gain of a pass is below this value, in nats per step.
+    max_iter : int, default=500
+        Maximum number of passes over the data.
+    accelerate : bool, default=True
+        Whether to use SQUAREM extrapolation; an extrapolated step is accepted only if it increases the objective.
+    categorical : "auto" or list, default="auto"
+        Columns to treat as categorical, regardless of their type.
+    random_state : int, RandomState or None, default=None
+        Seed of the initialization.
+    n_jobs : int or None, default=None
+        Number of threads; None uses all cores. The result is identical to the last bit for any number.
+    progress : bool or callable, default=False
+        True shows a progress bar; a callable is called with (done, total, text).
 
     Attributes
     ----------
     start_ : (S,) array
         Probabilities of the first state.
     transitions_ : (S, S) or (T - 1, S, S) array
-        What follows each state.
-    means_, covariances_, tables_
-        What the states emit: (S, d), (S, d, d), and for each categorical variable (S, values). The variable of
-        sequences that are rows is called "value".
+        Transition probabilities; rows sum to 1.
+    means_ : (S, d) array
+        Means of the numeric variables in each state.
+    covariances_ : (S, d, d) array
+        Covariances of the numeric variables in each state.
+    tables_ : dict of variable -> (S, values) array
+        Probabilities of the values of each categorical variable in each state. With a sequence per row, the variable is
+        called "value".
     log_likelihood_ : float
-        Of the training sequences.
+        Log-likelihood of the training sequences.
+    n_parameters_ : int
+        Number of free parameters.
     run_ : Run
-        How Baum-Welch went: `status`, `trace`, `objective`.
+        Result of EM: `status`, `trace` (one entry per pass), `objective`.
+    converged_ : bool
+        Whether EM has converged.
+    n_iter_ : int
+        Number of passes over the data.
     variables_ : Schema
-        What is emitted at a step.
+        Names, types and categories of the variables of a step.
+    by_row_ : bool
+        Whether X has a sequence per row.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : (n_features_in_,) array
+        Names of the columns, if X has names.
+    schema_ : Schema
+        Names, types and categories of the columns.
+    varying_ : (d',) array of int
+        Numeric variables that vary. The others are left out of the density, since their likelihood would be infinite.
+    constants_ : (d,) array
+        Values of the constant numeric variables, NaN for the others.
+    chain_ : FittedChain
+        The optimization problem, its solution and the run.
+
+    See Also
+    --------
+    HMMClassifier : Bayes classifier with a hidden Markov model for each class.
+    GaussianMixture : The corresponding model of independent rows.
+    FisherKernel : Kernel between sequences from the scores of a fitted model.
+
+    References
+    ----------
+    .. [1] Baum, L. E., Petrie, T., Soules, G. and Weiss, N. (1970). A maximization technique occurring in the
+       statistical analysis of probabilistic functions of Markov chains. Annals of Mathematical Statistics, 41(1),
+       164-171.
+    .. [2] Rabiner, L. R. (1989). A tutorial on hidden Markov models and selected applications in speech recognition.
+       Proceedings of the IEEE, 77(2), 257-286.
+    .. [3] Viterbi, A. J. (1967). Error bounds for convolutional codes and an asymptotically optimum decoding algorithm.
+       IEEE Transactions on Information Theory, 13(2), 260-269.
 
     Examples
     --------
@@ -145,15 +189,15 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         Parameters
         ----------
         X : table
-            A sequence per row; with `lengths` or `groups`, a step per row. NaN, None or null are missing, text columns
-            are categories.
+            A sequence per row; with `lengths` or `groups`, a step per row. NaN, None and null are missing values, text
+            columns are categorical.
         y : ignored
         sample_weight : (n,) array, optional
-            Of each sequence. Counts: weight two is the sequence twice.
-        lengths : (n,) whole numbers, optional
-            Rows of each sequence, one sequence after the other.
+            Weight of each sequence; a weight of 2 is equivalent to repeating the sequence.
+        lengths : (n,) array of int, optional
+            Number of rows of each sequence; the sequences are concatenated.
         groups : (n_steps,) array, optional
-            Instead of lengths: rows with the same id are a sequence, in their order.
+            Alternative to `lengths`: rows with the same id form a sequence, in their order.
 
         Returns
         -------
@@ -164,16 +208,16 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         sequences = self._read_fit(X, lengths, groups)
         weight = read_weights(sample_weight, sequences.n_sequences)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        scale, given = None, None
+        scale, initial = None, None
         if isinstance(self.init, dict):
-            given = read_start(self.init, self.n_states, self.variables_, self.topology, matrices_of(self, sequences))
+            initial = read_start(self.init, self.n_states, self.variables_, self.topology, matrices_of(self, sequences))
         if self.emissions == "fitted":
-            sequences = self._settle_columns(sequences, weight)
-            if given:
-                given = _of_varying(given, self.varying_)
+            sequences = self._select_columns(sequences, weight)
+            if initial:
+                initial = _of_varying(initial, self.varying_)
             scale = measure(self, sequences, weight, self.variables_.sizes)
         with progress_bar(self.progress, "sequences") as show:
-            self.chain_ = fit_chain(self, sequences, weight, self.variables_.sizes, scale, seed, given, show)
+            self.chain_ = fit_chain(self, sequences, weight, self.variables_.sizes, scale, seed, initial, show)
         warn_unconverged(self.run_, type(self).__name__)
         return self
 
@@ -205,7 +249,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
 
     @property
     def run_(self) -> Run:
-        """How Baum-Welch went."""
+        """Result of EM: `status`, `trace`, `objective`."""
         return self.chain_.run
 
     @property
@@ -215,12 +259,12 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
 
     @property
     def transitions_(self) -> Array:
-        """(S, S) or (T - 1, S, S): what follows each state."""
+        """(S, S) or (T - 1, S, S) transition probabilities."""
         return np.exp(self.chain_.params.log_trans)
 
     @property
     def means_(self) -> Array:
-        """(S, d) means of the continuous variables."""
+        """(S, d) means of the numeric variables."""
         family, params = self.chain_.problem.family, self.chain_.params
         means = np.tile(self.constants_, (params.n_states, 1))
         if family is not None and family.gaussian is not None:
@@ -229,7 +273,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
 
     @property
     def covariances_(self) -> Array:
-        """(S, d, d) covariances of the continuous variables."""
+        """(S, d, d) covariances of the numeric variables."""
         d, params = len(self.constants_), self.chain_.params
         covs = np.zeros((params.n_states, d, d))
         if params.components is not None and params.components.gaussian is not None:
@@ -238,7 +282,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
 
     @property
     def tables_(self) -> dict[str, Array]:
-        """For each categorical variable, (S, values) probabilities."""
+        """Probabilities (S, values) of the values of each categorical variable."""
         family, components = self.chain_.problem.family, self.chain_.params.components
         if family is None or family.categorical is None:
             return {}
@@ -247,16 +291,16 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
 
     @property
     def log_likelihood_(self) -> float:
-        """Of the training sequences, without the prior."""
+        """Log-likelihood of the training sequences, without the prior."""
         return self.run_.objective - self.chain_.problem.log_prior(self.chain_.params)
 
     @property
     def n_parameters_(self) -> int:
-        """Free parameters of the fitted model."""
+        """Number of free parameters of the fitted model."""
         return self.chain_.problem.n_free(self.chain_.params)
 
     def score_samples(self, X: Any, *, lengths: Any = None, groups: Any = None) -> Array:
-        """Log-likelihood of each sequence, in nats; -inf for an impossible one.
+        """Return the log-likelihood of each sequence, in nats; -inf for an impossible sequence.
 
         Parameters
         ----------
@@ -274,7 +318,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         return self.chain_
 
     def score(self, X: Any, y: Any = None, *, lengths: Any = None, groups: Any = None) -> float:
-        """Mean log-likelihood per sequence, in nats.
+        """Return the mean log-likelihood per sequence, in nats.
 
         Parameters
         ----------
@@ -289,7 +333,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         return float(self.score_samples(X, lengths=lengths, groups=groups).mean())
 
     def predict(self, X: Any, *, lengths: Any = None, groups: Any = None) -> np.ndarray:
-        """The most probable state at each step, given its whole sequence.
+        """Return the most probable state at each step, given the whole sequence.
 
         Parameters
         ----------
@@ -303,7 +347,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         return self.predict_proba(X, lengths=lengths, groups=groups).argmax(axis=-1)
 
     def predict_proba(self, X: Any, *, lengths: Any = None, groups: Any = None) -> Array:
-        """Probabilities of the states at each step, given its whole sequence.
+        """Return the posterior probabilities of the states at each step, given the whole sequence.
 
         Parameters
         ----------
@@ -312,15 +356,15 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
 
         Returns
         -------
-        (n, T, S) array; (n_steps, S) with lengths or groups. Zeros throughout an impossible sequence.
+        (n, T, S) array; (n_steps, S) with lengths or groups. Zeros for an impossible sequence.
         """
         sequences = self._read(X, lengths, groups)
         log_emit, params = self._log_emit(self.chain_, sequences), self.chain_.params
-        found = forward_backward(params.log_start, params.log_trans, log_emit, sequences.lengths)
-        return self._laid_out(sequences, found.states)
+        posterior = forward_backward(params.log_start, params.log_trans, log_emit, sequences.lengths)
+        return self._in_table_order(sequences, posterior.states)
 
     def decode(self, X: Any, *, lengths: Any = None, groups: Any = None) -> np.ndarray:
-        """The most probable path of states of each sequence (Viterbi).
+        """Return the most probable path of states of each sequence (Viterbi algorithm).
 
         Parameters
         ----------
@@ -334,39 +378,43 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         sequences = self._read(X, lengths, groups)
         log_emit, params = self._log_emit(self.chain_, sequences), self.chain_.params
         path, _ = viterbi(params.log_start, params.log_trans, log_emit, sequences.lengths)
-        return self._laid_out(sequences, path)
+        return self._in_table_order(sequences, path)
 
-    def _laid_out(self, sequences: Sequences, values: Any) -> Any:
-        """Values of the steps as the user's table has them."""
+    def _in_table_order(self, sequences: Sequences, values: Any) -> Any:
+        """Return values of the steps in the layout of the user's table."""
         if self.by_row_:
             return values.reshape(sequences.n_sequences, self.n_features_in_, *values.shape[1:])
         return sequences.restored(values)
 
     def sample(self, n_sequences: int = 1, length: int | None = None, *, random_state: Any = None) -> tuple[Any, Any]:
-        """Draw sequences from the model.
+        """Draw sequences from the fitted model.
 
         Parameters
         ----------
         n_sequences : int
+            Number of sequences.
         length : int, optional
-            Steps of each; needed when the model was fitted to a row per step.
+            Number of steps of each sequence; needed if the model was fitted with a row per step.
         random_state : int, RandomState or None
-            None takes the estimator's own.
+            None uses the `random_state` of the estimator.
 
         Returns
         -------
         (X, states)
-            X (n, length) and states (n, length) when the model was fitted to a sequence per row; otherwise a row per
-            step, one sequence after the other (a DataFrame when there are categories), and states (n x length,).
+            X (n, length) and states (n, length) if the model was fitted with a sequence per row; otherwise the
+            concatenated sequences with a row per step (a DataFrame if there are categorical variables), and states
+            (n x length,).
         """
         if self._chain().problem.family is None:
-            raise ValueError("with emissions='precomputed' the model does not know what states emit, and draws nothing")
+            raise ValueError(
+                "sample needs a model of the emissions; fit with emissions='fitted' instead of 'precomputed'"
+            )
         length, rng = self._read_draw(n_sequences, length, random_state)
         X, codes, states = self._draw(self.chain_, n_sequences, length, rng)
         return self._as_table(X, codes, n_sequences), states if self.by_row_ else states.ravel()
 
     def bic(self, X: Any, *, lengths: Any = None, groups: Any = None) -> float:
-        """Bayesian information criterion on X, with steps for observations; lower is better.
+        """Return the Bayesian information criterion on X, where each step is an observation; lower is better.
 
         Parameters
         ----------
@@ -382,7 +430,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         return float(-2 * log_lik + self.n_parameters_ * np.log(sequences.lengths.sum()))
 
     def aic(self, X: Any, *, lengths: Any = None, groups: Any = None) -> float:
-        """Akaike information criterion on X; lower is better.
+        """Return the Akaike information criterion on X; lower is better.
 
         Parameters
         ----------
@@ -396,12 +444,12 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         return float(-2 * self.score_samples(X, lengths=lengths, groups=groups).sum() + 2 * self.n_parameters_)
 
 
-def _of_varying(given: dict[str, Array], varying: np.ndarray) -> dict[str, Array]:
-    """Starting parameters of the variables that take part."""
-    given = dict(given)
-    if "means" in given:
-        given["means"] = given["means"][:, varying]
-    if "covariances" in given:
-        covs = given["covariances"]
-        given["covariances"] = covs[:, varying] if covs.ndim == 2 else covs[:, varying[:, None], varying]
-    return given
+def _of_varying(initial: dict[str, Array], varying: np.ndarray) -> dict[str, Array]:
+    """Return the initial parameters of the variables that vary."""
+    initial = dict(initial)
+    if "means" in initial:
+        initial["means"] = initial["means"][:, varying]
+    if "covariances" in initial:
+        covs = initial["covariances"]
+        initial["covariances"] = covs[:, varying] if covs.ndim == 2 else covs[:, varying[:, None], varying]
+    return initial

@@ -1,4 +1,4 @@
-"""Where Baum-Welch starts: steps parted into states, parts turned into parameters by one M-step."""
+"""Initialization of Baum-Welch: a partition of the steps into states, and an M-step from it."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from mixent.families.gaussian.prior import Prior
 from mixent.families.product import Components, ProductFamily
 from mixent.hmm.lattice import Layout
 from mixent.hmm.problem import ChainParams
-from mixent.hmm.sequences import Sequences, seen_steps
+from mixent.hmm.sequences import Sequences, observed_steps
 from mixent.mixtures.fitting import make_family, pooled_covariance, shrunk, within_scatter
 from mixent.mixtures.init import Partition, Summary, cluster, from_partition, one_hot, space
 from mixent.mixtures.kmeans import cluster_means, lloyd, nearest
 
-SAMPLE = 20_000  # steps that are looked at to part them into states
+SAMPLE = 20_000  # steps of the sample for k-means
 TOPOLOGIES = ("full", "left-right")
-TILT = 0.3  # standard deviation of the logarithms by which the states' tables differ at the start
+PERTURBATION = 0.3  # standard deviation of the initial perturbation of log probabilities of categories
 
 
 @dataclass(frozen=True)
-class Start:
-    """A state for every step, as a guess."""
+class InitialStates:
+    """An initial state of every step."""
 
-    label: np.ndarray  # (n_steps,), -1 where nothing was seen
+    label: np.ndarray  # (n_steps,), -1 for a step without observed values
     seed: tuple[int, int]
 
 
-def guess_states(
+def initial_states(
     sequences: Sequences,
     steps: Block,
     summary: Summary,
@@ -43,32 +43,33 @@ def guess_states(
     topology: str,
     method: str,
     seed: tuple[int, int],
-) -> Start:
-    """Part the steps into states.
+) -> InitialStates:
+    """Divide the steps into states.
 
-    "full": by k-means; the first start has centers from the quantiles along the longest axis and draws nothing, so
-    that it knows neither the order of sequences nor whether one came twice. "left-right": by time, in equal segments.
+    "full": by k-means; the centers of the first start are from quantiles along the first principal axis, without random
+    numbers, so that it depends neither on the order of sequences nor on whether a sequence is repeated or has weight 2.
+    "left-right": by time, into segments of equal length.
     """
     rng = np.random.default_rng(seed)
-    seen = seen_steps(steps)
+    observed = observed_steps(steps)
     if topology == "left-right":
         label = _segments(sequences, n_states, rng if method == "random" or seed[1] else None)
     else:
-        label = _clusters(steps, seen, summary, sizes, n_states, method, seed[1], rng)
-    return Start(np.where(seen, label, -1), seed)
+        label = _clusters(steps, observed, summary, sizes, n_states, method, seed[1], rng)
+    return InitialStates(np.where(observed, label, -1), seed)
 
 
 def _segments(sequences: Sequences, n_states: int, rng: np.random.Generator | None) -> np.ndarray:
     layout = Layout(sequences.lengths)
     share = np.empty(len(layout.time))
-    share[layout.rows] = (layout.time + 0.5) / sequences.lengths[layout.order[layout.place]]
+    share[layout.rows] = (layout.time + 0.5) / sequences.lengths[layout.order[layout.rank]]
     cuts = np.arange(1, n_states) / n_states if rng is None else np.sort(rng.random(n_states - 1))
     return np.searchsorted(cuts, share)
 
 
 def _clusters(
     steps: Block,
-    seen: np.ndarray,
+    observed: np.ndarray,
     summary: Summary,
     sizes: tuple[int, ...],
     n_states: int,
@@ -76,12 +77,12 @@ def _clusters(
     number: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    counted = np.flatnonzero(seen & (steps.row_weights > 0))
-    if n_states == 1 or len(counted) == 0:
+    used = np.flatnonzero(observed & (steps.row_weights > 0))
+    if n_states == 1 or len(used) == 0:
         return np.zeros(steps.n_rows, dtype=np.intp)
-    if len(counted) > SAMPLE:
-        counted = counted[np.linspace(0, len(counted) - 1, SAMPLE).astype(np.intp)]
-    part = replace(steps.take(counted), rows=None)
+    if len(used) > SAMPLE:
+        used = used[np.linspace(0, len(used) - 1, SAMPLE).astype(np.intp)]
+    part = replace(steps.take(used), rows=None)
     points = space(part, summary, sizes)
     if method == "random":
         label = cluster(part, summary, sizes, n_states, "random", rng)
@@ -108,9 +109,18 @@ def _by_quantiles(points: Array, weight: Array, n_states: int) -> np.ndarray:
 
 
 def emission_prior(
-    start: Start, steps: Block, summary: Summary, target: Array, n_states: int, rows: float | None, executor: Executor
+    start: InitialStates,
+    steps: Block,
+    summary: Summary,
+    target: Array,
+    n_states: int,
+    rows: float | None,
+    executor: Executor,
 ) -> Prior | None:
-    """Shrink covariances towards that within the parts of a start, with a trace of `target`, more when rows are few."""
+    """Return the prior, which shrinks covariances towards that within the initial states.
+
+    A small share of `target`, larger with few rows, keeps it positive definite.
+    """
     d = len(summary.center)
     if rows is None or d == 0:
         return None
@@ -120,15 +130,15 @@ def emission_prior(
         part = replace(steps.take(where), rows=None)
         resp = one_hot(start.label[where], n_states)
         scatter, mass = within_scatter(summary, ArrayBlocks(part), resp.__getitem__, n_states, executor)
-        known = max(mass - n_states, 0.0)
-        within = shrunk(scatter / max(known, 1.0), summary, known)
-        trace = max(1e-3, 1 - known / (10 * d))
-        cov = (1 - trace) * within + trace * cov
+        degrees = max(mass - n_states, 0.0)
+        within = shrunk(scatter / max(degrees, 1.0), summary, degrees)
+        share = max(1e-3, 1 - degrees / (10 * d))
+        cov = (1 - share) * within + share * cov
     return Prior(np.array(rows), cov, np.zeros(d), np.array(0.0))
 
 
 def overall_covariance(steps: Block, summary: Summary, executor: Executor) -> Array:
-    """(d, d) of all steps together, fit to be shrunk to."""
+    """Return the covariance of all steps, (d, d), regularized as a target of shrinkage."""
     if not len(summary.center):
         return np.empty((0, 0))
     whole = np.zeros(steps.n_rows, dtype=np.intp)
@@ -139,34 +149,34 @@ def overall_covariance(steps: Block, summary: Summary, executor: Executor) -> Ar
 def emission_family(
     n_states: int, structure: str, summary: Summary, sizes: tuple[int, ...], prior: Prior | None, smoothing: float
 ) -> ProductFamily:
-    """The family of the states' emissions."""
+    """Return the family of the emissions."""
     family = make_family([Group(structure, 0, n_states)], summary, sizes, prior, 0.0, smoothing)
     if family.categorical is None:
         return family
-    # without smoothing a value that a state never emits keeps a trace, so that its logarithm is a number
+    # without smoothing, values of probability zero get a tiny one, so that the logarithm is finite
     rows = np.maximum(family.categorical.rows, 1e-300)
     return replace(family, categorical=replace(family.categorical, rows=rows))
 
 
-def first_components(
-    start: Start, steps: Block, summary: Summary, family: ProductFamily, n_states: int, executor: Executor
+def initial_components(
+    start: InitialStates, steps: Block, summary: Summary, family: ProductFamily, n_states: int, executor: Executor
 ) -> Components:
-    """One M-step from the parts; states are then made to differ where the parts are alike."""
+    """Return the M-step from the initial states, perturbed where states would be identical."""
     where = np.flatnonzero(start.label >= 0)
     label = start.label[where]
     partition = Partition(where, one_hot(label, n_states))
-    cells = np.ones((1, n_states))
-    found = from_partition(family, summary, steps, partition, cells, executor).components
+    counts = np.ones((1, n_states))
+    components = from_partition(family, summary, steps, partition, counts, executor).components
     rng = np.random.default_rng((*start.seed, 1))
-    gaussian, categorical = found.gaussian, found.categorical
+    gaussian, categorical = components.gaussian, components.categorical
     if gaussian is not None and n_states > 1:
         empty = np.bincount(label, steps.row_weights[where], n_states) == 0
-        away = rng.standard_normal(gaussian.means.shape) * summary.scale
-        gaussian = replace(gaussian, means=gaussian.means + 0.5 * empty[:, None] * away)
+        noise = rng.standard_normal(gaussian.means.shape) * summary.scale
+        gaussian = replace(gaussian, means=gaussian.means + 0.5 * empty[:, None] * noise)
     if categorical is not None and n_states > 1:
         assert family.categorical is not None
-        tilted = categorical.log_probs + TILT * rng.standard_normal(categorical.log_probs.shape)
-        categorical = Categoricals(_normalized(family.categorical, tilted))
+        perturbed = categorical.log_probs + PERTURBATION * rng.standard_normal(categorical.log_probs.shape)
+        categorical = Categoricals(_normalized(family.categorical, perturbed))
     return Components(gaussian, categorical)
 
 
@@ -175,54 +185,58 @@ def _normalized(family: CategoricalFamily, log_probs: Array) -> Array:
     return np.concatenate([part - log_sum_exp(part, axis=1)[:, None] for part in parts], axis=1)
 
 
-def first_chain(
-    start: Start | None, sequences: Sequences, weight: Array, n_states: int, topology: str
+def initial_chain(
+    start: InitialStates | None, sequences: Sequences, weight: Array, n_states: int, topology: str
 ) -> tuple[Array, Array]:
-    """Logarithms of start (S,) and transitions (S, S), from what follows what in the guess; nothing allowed is zero."""
+    """Return the logarithms of start (S,) and transition (S, S) probabilities, from counts in the initial states.
+
+    All probabilities that the topology allows are positive.
+    """
     allowed = np.ones((n_states, n_states))
     first = np.ones(n_states)
     if topology == "left-right":
         allowed, first = np.triu(allowed), np.eye(n_states)[0]
-    begins: np.ndarray = np.zeros(n_states)
+    start_counts: np.ndarray = np.zeros(n_states)
     pairs: np.ndarray = np.zeros((n_states, n_states))
     if start is not None:
         label, by_step = start.label, np.repeat(weight, sequences.lengths)
-        heads = sequences.begins[label[sequences.begins] >= 0]
-        begins = np.bincount(label[heads], by_step[heads], n_states)
+        heads = sequences.starts[label[sequences.starts] >= 0]
+        start_counts = np.bincount(label[heads], by_step[heads], n_states)
         inner = np.ones(len(label), dtype=bool)
-        inner[sequences.begins] = False
-        at = np.flatnonzero(inner)
-        at = at[(label[at] >= 0) & (label[at - 1] >= 0)]
-        pairs = np.bincount(label[at - 1] * n_states + label[at], by_step[at], n_states**2).reshape(pairs.shape)
-    return _softened(begins, first), _softened(pairs, allowed)
+        inner[sequences.starts] = False
+        index = np.flatnonzero(inner)
+        index = index[(label[index] >= 0) & (label[index - 1] >= 0)]
+        cells = label[index - 1] * n_states + label[index]
+        pairs = np.bincount(cells, by_step[index], n_states**2).reshape(pairs.shape)
+    return _smoothed(start_counts, first), _smoothed(pairs, allowed)
 
 
-def _softened(counts: Array, allowed: Array) -> Array:
-    """Shares of counts, a tenth and a count of one of each row kept for all that is allowed."""
+def _smoothed(counts: Array, allowed: Array) -> Array:
+    """Return the logarithms of relative counts, after adding 1 plus a tenth of each row over all allowed entries."""
     counts = counts * allowed
     total = counts.sum(axis=-1, keepdims=True)
     table = counts + (1.0 + 0.1 * total) * allowed / allowed.sum(axis=-1, keepdims=True)
     return safe_log(table / table.sum(axis=-1, keepdims=True))
 
 
-def with_given(params: ChainParams, given: dict[str, Any], family: ProductFamily | None) -> ChainParams:
-    """A start with some of its parameters given (checked, see `options.read_start`)."""
-    if "start" in given:
-        params = replace(params, log_start=safe_log(given["start"]))
-    if "transitions" in given:
-        params = replace(params, log_trans=safe_log(given["transitions"]))
+def with_initial(params: ChainParams, initial: dict[str, Any], family: ProductFamily | None) -> ChainParams:
+    """Replace initial parameters by those of the user (checked by `options.read_start`)."""
+    if "start" in initial:
+        params = replace(params, log_start=safe_log(initial["start"]))
+    if "transitions" in initial:
+        params = replace(params, log_trans=safe_log(initial["transitions"]))
     if family is None or params.components is None:
         return params
     gaussian, categorical = params.components.gaussian, params.components.categorical
     if gaussian is not None and family.gaussian is not None:
-        if "means" in given:
-            gaussian = replace(gaussian, means=given["means"] - family.gaussian.center)
-        if "covariances" in given:
-            gaussian = replace(gaussian, covs=_in_layout(given["covariances"], family.gaussian))
+        if "means" in initial:
+            gaussian = replace(gaussian, means=initial["means"] - family.gaussian.center)
+        if "covariances" in initial:
+            gaussian = replace(gaussian, covs=_in_layout(initial["covariances"], family.gaussian))
             nearest = family.gaussian.unpack(family.gaussian.pack(gaussian), gaussian, np.ones(params.n_states))
-            gaussian = gaussian if nearest is None else nearest  # a start the structure allows
-    if categorical is not None and "tables" in given:
-        categorical = Categoricals(safe_log(np.maximum(given["tables"], 1e-300)))
+            gaussian = gaussian if nearest is None else nearest  # projected on the structure
+    if categorical is not None and "tables" in initial:
+        categorical = Categoricals(safe_log(np.maximum(initial["tables"], 1e-300)))
     return replace(params, components=Components(gaussian, categorical))
 
 

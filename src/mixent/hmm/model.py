@@ -1,4 +1,4 @@
-"""What both estimators share: how sequences are read, and likelihoods under a fitted chain."""
+"""Base class of the estimators of sequences: input of sequences, likelihoods, samples."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from mixent.hmm.sequences import (
 
 @dataclass(frozen=True)
 class Steps:
-    """A table and where its sequences are."""
+    """A table with the lengths or groups of its sequences."""
 
     X: Any
     lengths: Any = None
@@ -40,15 +40,15 @@ class Steps:
 
 
 class SequenceModel(Estimator):
-    """An estimator whose rows are sequences, or whose rows are steps of sequences.
+    """Base class of estimators of sequences, with a sequence or a step per row.
 
-    A variable that was constant in training carries no information and is left out of the density: `varying_` are the
-    continuous variables that take part, `constants_` the values of the others.
+    A variable that is constant in the training sequences carries no information and is left out of the density:
+    `varying_` are the other numeric variables, `constants_` the values of the constant ones.
     """
 
     schema_: Schema  # the columns of X
-    variables_: Schema  # what is emitted at a step
-    by_row_: bool  # a sequence per row
+    variables_: Schema  # the variables of a step
+    by_row_: bool  # whether X has a sequence per row
     varying_: np.ndarray
     constants_: Array
 
@@ -60,7 +60,7 @@ class SequenceModel(Estimator):
             reads_tables=True,
             missing="integrated out exactly",
             weights=yes("of whole sequences"),
-            mixed=yes("with `lengths` or `groups`, where a row is a step; a sequence per row has one variable"),
+            mixed=yes("with `lengths` or `groups`, i.e. a step per row; with a sequence per row there is one variable"),
             density=YES,
             sampling=YES,
             saved=YES,
@@ -71,16 +71,16 @@ class SequenceModel(Estimator):
 
     @property
     def converged_(self) -> bool:
-        """Did every search reach its tolerance?"""
+        """Whether EM has converged (for all classes)."""
         return all(chain.run.status is Status.CONVERGED for chain in self._chains())
 
     @property
     def n_iter_(self) -> int:
-        """Passes over the data; of the class that took most."""
+        """Number of passes over the data (the largest of all classes)."""
         return max(chain.run.n_passes for chain in self._chains())
 
     def _read_new(self, X: Any, lengths: Any, groups: Any) -> Sequences:
-        """The sequences of `fit`."""
+        """Return the sequences of `fit`."""
         table = read_features(self, X, reset=True, categorical=self.categorical)
         self.by_row_ = lengths is None and groups is None
         if self.by_row_:
@@ -91,12 +91,12 @@ class SequenceModel(Estimator):
         self.variables_ = step_schema(table.schema) if self.by_row_ else table.schema
         return sequences
 
-    def _settle_columns(self, sequences: Sequences, weight: Array | None) -> Sequences:
+    def _select_columns(self, sequences: Sequences, weight: Array | None) -> Sequences:
         self.varying_, self.constants_ = varying(sequences, weight)
         return in_columns(sequences, self.varying_)
 
     def _read(self, X: Any, lengths: Any = None, groups: Any = None) -> Sequences:
-        """The sequences of any other method."""
+        """Return the sequences of methods other than `fit`."""
         check_is_fitted(self)
         self._check_kind(lengths, groups)
         table = read_features(self, X, reset=False)
@@ -105,35 +105,35 @@ class SequenceModel(Estimator):
         return in_columns(sequences, self.varying_)
 
     def _check_kind(self, lengths: Any, groups: Any) -> None:
-        given = lengths is not None or groups is not None
-        if given and self.by_row_:
-            raise ValueError("this model was fitted to a sequence per row; lengths and groups have no effect")
-        if not given and not self.by_row_:
+        by_step = lengths is not None or groups is not None
+        if by_step and self.by_row_:
+            raise ValueError("this model was fitted with a sequence per row; leave out lengths and groups")
+        if not by_step and not self.by_row_:
             raise ValueError(
-                "this model was fitted to a row per step: give lengths or groups to separate the sequences "
-                "(lengths=[len(X)] for one sequence)"
+                "this model was fitted with a row per step; pass lengths or groups to separate the sequences "
+                "(lengths=[len(X)] for a single sequence)"
             )
 
     def _check_steps(self, sequences: Sequences) -> None:
-        """With a transition matrix for every step, there are no more steps than those."""
+        """Check that with a transition matrix for every step, sequences are not longer than in training."""
         for chain in self._chains():
             log_trans = chain.params.log_trans
             longest = int(sequences.lengths.max(initial=0))
             if log_trans.ndim == 3 and longest > len(log_trans) + 1:
                 raise ValueError(
-                    f"a sequence has {longest} steps, but with transitions='per_step' the model knows transitions of "
-                    f"{len(log_trans) + 1} steps"
+                    f"with transitions='per_step', sequences must have at most the {len(log_trans) + 1} steps of the "
+                    f"training sequences; got a sequence of {longest} steps"
                 )
 
     def _log_lik(self, chain: FittedChain, sequences: Sequences) -> Array:
-        """(n,) of each sequence."""
+        """Return the log-likelihood of each sequence, (n,)."""
         S = chain.params.n_states
         with choose_executor(self.n_jobs, sequences.table.n_rows, S) as executor:
             source = blocks_of(chain.problem, S, sequences, None)
             return of_sequences(chain.problem, chain.params, source, executor)
 
     def _log_emit(self, chain: FittedChain, sequences: Sequences) -> Array:
-        """(n_steps, S)."""
+        """Return the log-likelihood of each state at each step, (n_steps, S)."""
         S = chain.params.n_states
         with choose_executor(self.n_jobs, sequences.table.n_rows, S) as executor:
             source = blocks_of(chain.problem, S, sequences, None)
@@ -142,7 +142,7 @@ class SequenceModel(Estimator):
     def _draw(
         self, chain: FittedChain, n_sequences: int, length: int, rng: np.random.Generator
     ) -> tuple[Array, np.ndarray | None, np.ndarray]:
-        """Steps (n x length, d), codes or None, and states (n, length)."""
+        """Sample steps (n x length, d), codes or None, and states (n, length)."""
         params = chain.params
         states = np.empty((n_sequences, length), dtype=np.intp)
         states[:, 0] = _choose(np.exp(params.log_start)[None].repeat(n_sequences, axis=0), rng)
@@ -157,43 +157,43 @@ class SequenceModel(Estimator):
         return X, codes, states
 
     def _read_draw(self, n_sequences: Any, length: Any, random_state: Any) -> tuple[int, np.random.Generator]:
-        """The length of what is drawn, and what draws it."""
+        """Check the parameters of `sample`; return the length and a random generator."""
         check_is_fitted(self)
         check_count("n_sequences", n_sequences)
         log_trans = self._chains()[0].params.log_trans
         if length is None:
             if not self.by_row_:
-                raise ValueError("sample needs a length: this model was fitted to sequences of rows")
+                raise ValueError("sample needs length, since this model was fitted with a row per step")
             length = self.n_features_in_
         check_count("length", length)
         if log_trans.ndim == 3 and length > len(log_trans) + 1:
             raise ValueError(
-                f"length={length}, but with transitions='per_step' the model knows transitions of "
-                f"{len(log_trans) + 1} steps"
+                f"with transitions='per_step', length must be at most the {len(log_trans) + 1} steps of the training "
+                f"sequences; got {length}"
             )
         seed = check_random_state(self.random_state if random_state is None else random_state)
         return int(length), np.random.default_rng(seed.randint(2**31 - 1))
 
     def _as_table(self, X: Array, codes: np.ndarray | None, n_sequences: int) -> Any:
-        """What was drawn, laid out as the sequences of `fit` were."""
+        """Return sampled sequences in the layout of the sequences of `fit`."""
         if not self.by_row_:
             return X if codes is None else to_frame(self.schema_, X, codes)
         if codes is None:
             return X.reshape(n_sequences, -1)
-        alphabet = np.array(self.variables_.columns[0].categories)
-        return alphabet[codes.reshape(n_sequences, -1)]
+        categories = np.array(self.variables_.columns[0].categories)
+        return categories[codes.reshape(n_sequences, -1)]
 
 
 def _choose(probabilities: Array, rng: np.random.Generator) -> np.ndarray:
-    """One of the columns of each row (n, S) that sum to one."""
+    """Sample a column for each row of probabilities (n, S)."""
     cumulative = probabilities.cumsum(axis=1)[:, :-1]
     return (rng.random((len(probabilities), 1)) > cumulative).sum(axis=1)
 
 
 def read_log_emissions(X: Any, lengths: Any, groups: Any, n_states: int) -> Sequences:
-    """Log-likelihoods of the states at every step, given by the user; a step of NaN emits nothing."""
+    """Check precomputed log-likelihoods of the states at each step; a row of NaN is a step without emission."""
     if lengths is None and groups is None:
-        raise ValueError("emissions='precomputed' has a row per step: give lengths or groups to separate the sequences")
+        raise ValueError("emissions='precomputed' has a row per step; pass lengths or groups to separate the sequences")
     try:
         values = np.array(X, dtype=float)
     except (TypeError, ValueError) as error:
@@ -203,11 +203,10 @@ def read_log_emissions(X: Any, lengths: Any, groups: Any, n_states: int) -> Sequ
             f"emissions='precomputed' needs a column of log-likelihoods for each of {n_states} states; "
             f"got shape {values.shape}"
         )
-    gaps = np.isnan(values)
-    values[gaps.all(axis=1)] = 0.0
-    wrong = np.isnan(values) | (values == np.inf)
-    if wrong.any():
-        row = int(np.flatnonzero(wrong.any(axis=1))[0])
-        raise ValueError(f"log-likelihoods must be numbers or -inf; row {row} holds {values[row][wrong[row]][0]}")
-    found, rows = read_lengths(lengths, groups, len(values))
-    return Sequences(Block(values if rows is None else values[rows]), found, rows)
+    values[np.isnan(values).all(axis=1)] = 0.0
+    invalid = np.isnan(values) | (values == np.inf)
+    if invalid.any():
+        row = int(np.flatnonzero(invalid.any(axis=1))[0])
+        raise ValueError(f"log-likelihoods must be finite or -inf; row {row} has {values[row][invalid[row]][0]}")
+    counts, rows = read_lengths(lengths, groups, len(values))
+    return Sequences(Block(values if rows is None else values[rows]), counts, rows)

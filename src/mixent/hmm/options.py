@@ -1,4 +1,4 @@
-"""Checks of what a user asks of a hidden Markov model."""
+"""Prior of hidden Markov models, and checks of their parameters."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ OF_EMISSIONS = {"covariance": "VVI", "categorical": "auto", "prior": "auto", "sm
 
 
 class HMMPrior(MixturePrior):
-    """Pseudo-rows that regularize the states and transitions of a hidden Markov model.
+    """Prior of the states and transitions of a hidden Markov model, in pseudo-rows.
 
-    A number, "auto" or None in place of this object stands for its `strength`.
+    A number, "auto" or None instead of this object is its `strength`.
 
     Parameters
     ----------
-    strength : "auto", float or None
-        Pseudo-rows that shrink each state's covariance towards that within the parts of the first start; "auto" takes
-        variables + 2. None is plain maximum likelihood.
-    smoothing : float
-        Pseudo-rows of each state's category tables, spread as in the whole data. 0 is maximum likelihood.
-    transition_smoothing : float
-        Pseudo-counts of the first state, and of the state that follows each state, spread evenly over what the topology
-        allows. 0 is maximum likelihood.
+    strength : "auto", float or None, default="auto"
+        Number of pseudo-rows that shrink the covariance of each state towards the covariance within the initial states;
+        "auto" is the number of numeric variables + 2. None is maximum likelihood.
+    smoothing : float, default=1.0
+        Number of pseudo-rows of the categorical variables of each state, with the frequencies of all steps. 0 is
+        maximum likelihood.
+    transition_smoothing : float, default=1.0
+        Number of pseudo-counts of the first state, and of the transitions from each state, divided evenly among the
+        states that the topology allows. 0 is maximum likelihood.
 
     Examples
     --------
@@ -47,14 +48,14 @@ class HMMPrior(MixturePrior):
         self.transition_smoothing = transition_smoothing
 
     def check(self) -> None:
-        """Refuse wrong values."""
+        """Raise a ValueError for invalid values."""
         self.rows(0)
         check_positive("smoothing", self.smoothing, zero=True)
         check_positive("transition_smoothing", self.transition_smoothing, zero=True)
 
 
 def check_options(est: Any) -> None:
-    """Refuse wrong values of the parameters that both estimators have."""
+    """Raise a ValueError for invalid values of the parameters of both estimators."""
     check_count("n_states", est.n_states)
     get_structure(est.covariance)
     check_choice("topology", est.topology, TOPOLOGIES)
@@ -69,21 +70,21 @@ def check_options(est: Any) -> None:
 
 
 def check_emissions(est: Any) -> None:
-    """With log-likelihoods given, nothing about emissions is learned."""
+    """Raise a ValueError for invalid `emissions` and `init`, and for parameters not used with precomputed emissions."""
     check_choice("emissions", est.emissions, ("fitted", "precomputed"))
     if isinstance(est.init, dict):
         unknown = [key for key in est.init if key not in KEYS]
         if unknown or not est.init:
-            what = f"has {unknown[0]!r}" if unknown else "is empty"
-            raise ValueError(f"init as a dict has some of the keys {', '.join(map(repr, KEYS))}; it {what}")
+            got = repr(unknown[0]) if unknown else "an empty dict"
+            raise ValueError(f"init as a dict must have some of the keys {', '.join(map(repr, KEYS))}; got {got}")
         if est.n_init != 1:
-            raise ValueError(f"n_init={est.n_init!r} is not used with parameters given as init; leave it at 1")
+            raise ValueError(f"n_init={est.n_init!r} is not used with init as a dict; leave it at 1")
     if est.emissions == "fitted":
         return
     prior = est._group("prior")
-    given = {**vars(est), "prior": prior.strength, "smoothing": prior.smoothing}
+    values = {**vars(est), "prior": prior.strength, "smoothing": prior.smoothing}
     for name, default in OF_EMISSIONS.items():
-        value = given[name]
+        value = values[name]
         if not (isinstance(value, type(default)) and value == default):
             raise ValueError(f"{name}={value!r} is not used with emissions='precomputed'; leave it at {default!r}")
     if est.n_init != 1 or (isinstance(est.init, str) and est.init != "auto"):
@@ -93,79 +94,81 @@ def check_emissions(est: Any) -> None:
         )
     if isinstance(est.init, dict) and set(est.init) - {"start", "transitions"}:
         name = sorted(set(est.init) - {"start", "transitions"})[0]
-        raise ValueError(f"init gives {name!r}, which is not used with emissions='precomputed'; leave it out")
+        raise ValueError(f"init[{name!r}] is not used with emissions='precomputed'; leave it out")
 
 
 def read_start(init: Any, n_states: int, variables: Schema, topology: str, n_matrices: int | None) -> dict[str, Array]:
-    """Starting parameters given by the user, as arrays of the right shapes.
+    """Check the initial parameters of the user and return them as arrays.
 
     Parameters
     ----------
     init : dict
     n_states : int
     variables : Schema
-        Of what is emitted.
+        The variables of a step.
     topology : str
     n_matrices : int or None
-        Transition matrices when every step has its own.
+        Number of transition matrices if every step has one.
     """
-    given: dict[str, Array] = {}
+    initial: dict[str, Array] = {}
     S, d = n_states, len(variables.continuous)
     if "start" in init:
-        given["start"] = _shares("start", init["start"], ((S,),))
+        initial["start"] = _shares("start", init["start"], ((S,),))
     if "transitions" in init:
         shapes = ((S, S),) if n_matrices is None else ((S, S), (n_matrices, S, S))
-        given["transitions"] = _shares("transitions", init["transitions"], shapes)
+        initial["transitions"] = _shares("transitions", init["transitions"], shapes)
     if topology == "left-right":
-        back = "start" in given and given["start"][1:].any()
-        if back or ("transitions" in given and np.tril(given["transitions"], -1).any()):
+        invalid_start = "start" in initial and initial["start"][1:].any()
+        if invalid_start or ("transitions" in initial and np.tril(initial["transitions"], -1).any()):
             raise ValueError(
-                f"init: {'start' if back else 'transitions'} must keep to topology='left-right': the first state "
-                "comes first, and no state is followed by an earlier one"
+                f"init: {'start' if invalid_start else 'transitions'} must agree with topology='left-right': sequences "
+                "begin in state 0, and there are no transitions to earlier states"
             )
     for name in ("means", "covariances"):
         if name in init and d == 0:
-            raise ValueError(f"init gives {name}, but no variable is a number")
+            raise ValueError(f"init has {name}, but no variable is numeric")
     if "means" in init:
-        given["means"] = _numbers("means", init["means"], ((S, d),))
+        initial["means"] = _numbers("means", init["means"], ((S, d),))
     if "covariances" in init:
         covs = _numbers("covariances", init["covariances"], ((S, d), (S, d, d)))
-        least = covs.min() if covs.ndim == 2 else np.linalg.eigvalsh(covs).min()
-        if least <= 0:
-            raise ValueError(f"init: covariances must be positive (definite); the smallest eigenvalue is {least:.3g}")
-        given["covariances"] = covs
+        smallest = covs.min() if covs.ndim == 2 else np.linalg.eigvalsh(covs).min()
+        if smallest <= 0:
+            raise ValueError(f"init: covariances must be positive definite; the smallest eigenvalue is {smallest:.3g}")
+        initial["covariances"] = covs
     if "tables" in init:
-        given["tables"] = _tables(init["tables"], S, variables)
-    return given
+        initial["tables"] = _tables(init["tables"], S, variables)
+    return initial
 
 
 def _tables(tables: Any, n_states: int, variables: Schema) -> Array:
     names = [variables.names[i] for i in variables.categorical]
     if not names:
-        raise ValueError("init gives tables, but no variable is categorical")
+        raise ValueError("init has tables, but no variable is categorical")
     if not isinstance(tables, dict):
         if len(names) > 1:
             raise ValueError(f"init: tables must be a dict with an entry for each of {', '.join(map(repr, names))}")
         tables = {names[0]: tables}
     if set(tables) != set(names):
-        raise ValueError(f"init: tables must be of {', '.join(map(repr, names))}; got {', '.join(map(repr, tables))}")
+        raise ValueError(
+            f"init: tables must have the keys {', '.join(map(repr, names))}; got {', '.join(map(repr, tables))}"
+        )
     parts = [_shares("tables", tables[name], ((n_states, size),)) for name, size in zip(names, variables.sizes)]
     return np.concatenate(parts, axis=1)
 
 
 def _numbers(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> Array:
-    wanted = " or ".join(map(str, shapes))
+    allowed = " or ".join(map(str, shapes))
     try:
-        found = np.asarray(value, dtype=float)
+        array = np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"init: {name} must be numbers of shape {wanted}; {error}") from error
-    if found.shape not in shapes or not np.isfinite(found).all():
-        raise ValueError(f"init: {name} must be finite numbers of shape {wanted}; got shape {found.shape}")
-    return found
+        raise ValueError(f"init: {name} must be numbers of shape {allowed}; {error}") from error
+    if array.shape not in shapes or not np.isfinite(array).all():
+        raise ValueError(f"init: {name} must be finite numbers of shape {allowed}; got shape {array.shape}")
+    return array
 
 
 def _shares(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> Array:
-    found = _numbers(name, value, shapes)
-    if (found < 0).any() or not np.allclose(found.sum(axis=-1), 1.0, rtol=0, atol=1e-6):
+    array = _numbers(name, value, shapes)
+    if (array < 0).any() or not np.allclose(array.sum(axis=-1), 1.0, rtol=0, atol=1e-6):
         raise ValueError(f"init: {name} must be probabilities that sum to 1 along the last axis")
-    return found / found.sum(axis=-1, keepdims=True)
+    return array / array.sum(axis=-1, keepdims=True)

@@ -1,11 +1,12 @@
-"""Baum-Welch: EM for a chain of hidden states with any emission family.
+"""The Baum-Welch algorithm: EM for a chain of hidden states with any emission family.
 
     maximize  sum_n w_n log sum_z  p(z_0) b_{z_0}(x_n0)  prod_{t>0} A(z_{t-1}, z_t) b_{z_t}(x_nt)
               + sum_s a_s log p(s) + sum_rs a_rs log A(r, s) + log prior(b)
 
-Statistics are posterior counts of first states, of pairs of successive states, and the family's own under the state
-posteriors; they add over sequences. The update maximizes a lower bound that touches the objective, so it never falls.
-A zero in p or A forbids, and stays. Instead of a family, log b may be given for every step and state.
+The statistics are expected counts of first states and of pairs of successive states, and those of the family under the
+state posteriors; they are additive over sequences. The update maximizes a lower bound that touches the objective, which
+never decreases. A probability of zero in p or A remains zero. Instead of a family, log b may be given for every step
+and state.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from mixent.hmm.sequences import SequenceBlock
 @dataclass(frozen=True)
 class ChainParams:
     log_start: Array  # (S,)
-    log_trans: Array  # (S, S), or (T - 1, S, S) where every step has its own
-    components: Any  # Components; None: emissions are given
-    repairs: int = 0  # so far
+    log_trans: Array  # (S, S), or (T - 1, S, S) with a matrix for every step
+    components: Any  # Components; None with precomputed emissions
+    repairs: int = 0  # number of repairs so far
 
     @property
     def n_states(self) -> int:
@@ -52,11 +53,11 @@ class Ready:
 
 @dataclass(frozen=True)
 class ChainProblem(Problem):
-    """What a hidden Markov model maximizes."""
+    """Objective and update of a hidden Markov model."""
 
     family: ProductFamily | None
-    start_rows: float = 0.0  # pseudo-counts of the first state, spread over the states allowed
-    trans_rows: float = 0.0  # pseudo-counts of what follows each state, spread in the same way
+    start_rows: float = 0.0  # pseudo-counts of the first state, divided evenly among the possible states
+    trans_rows: float = 0.0  # pseudo-counts of the transitions from each state, likewise
 
     def prepare(self, params: ChainParams) -> Ready:
         family = None if self.family is None else self.family.prepare(params.components)
@@ -65,12 +66,12 @@ class ChainProblem(Problem):
     def stats(self, ready: Ready, block: Any) -> ChainStats:
         log_emit, works = self._open(ready, block)
         chain, layout = ready.chain, block.layout
-        found = sweep(chain, log_emit, layout, block.weight, pairs="step" if chain.by_step else "sum")
-        assert found.pairs is not None
-        resp = found.states
-        by_place = block.weight[layout.order]
-        if not (by_place == 1.0).all():
-            resp *= by_place[layout.place]
+        result = sweep(chain, log_emit, layout, block.weight, pairs="step" if chain.by_step else "sum")
+        assert result.pairs is not None
+        resp = result.states
+        by_rank = block.weight[layout.order]
+        if not (by_rank == 1.0).all():
+            resp *= by_rank[layout.rank]
         n = len(layout.lengths)
         components = None
         for rows, work in works:
@@ -78,35 +79,35 @@ class ChainProblem(Problem):
             moments = work.moments(part)
             components = moments if components is None else components + moments
         if components is None and self.family is not None:
-            components = self._nothing(ready)
-        # weight zero is the sequence left out, whatever its likelihood
-        log_lik = float(np.where(block.weight > 0, found.log_lik, 0.0) @ block.weight)
-        return ChainStats(resp[:, :n].sum(axis=1), found.pairs, components, log_lik)
+            components = self._empty_stats(ready)
+        # a sequence of weight zero is excluded, even if its likelihood is zero
+        log_lik = float(np.where(block.weight > 0, result.log_lik, 0.0) @ block.weight)
+        return ChainStats(resp[:, :n].sum(axis=1), result.pairs, components, log_lik)
 
     def _open(self, ready: Ready, block: SequenceBlock) -> tuple[Array, list[tuple[Any, Any]]]:
-        """Log-likelihoods of the states (S, N) by position, and the family's work on the steps."""
-        if block.given is not None:
-            return block.given, []
+        """Return the log-likelihoods of the states (S, N) by position, and the work objects of the family."""
+        if block.log_emit is not None:
+            return block.log_emit, []
         assert self.family is not None
         works = []
         log_emit = None
         for part in block.emitted:
             work = self.family.open(ready.family, part)
             log_prob = work.log_prob()
-            whole = isinstance(part.rows, slice) or part.rows is None
-            if whole:
+            all_steps = isinstance(part.rows, slice) or part.rows is None
+            if all_steps:
                 log_emit = log_prob
             else:
                 if log_emit is None:
                     log_emit = np.zeros((ready.chain.n_states, block.n_rows))
                 log_emit[:, part.rows] = log_prob
-            works.append((slice(None) if whole else part.rows, work))
-        if log_emit is None:  # nothing was seen at all
+            works.append((slice(None) if all_steps else part.rows, work))
+        if log_emit is None:  # all values are missing
             log_emit = np.zeros((ready.chain.n_states, block.n_rows))
         return log_emit, works
 
-    def _nothing(self, ready: Ready) -> ComponentStats:
-        """Statistics of no rows."""
+    def _empty_stats(self, ready: Ready) -> ComponentStats:
+        """Return the statistics of an empty block."""
         family = self.family
         assert family is not None
         d = family.gaussian.n_columns if family.gaussian is not None else 0
@@ -133,7 +134,7 @@ class ChainProblem(Problem):
         return replace(params, log_start=log_start, log_trans=log_trans, components=components)
 
     def repair(self, params: ChainParams, total: ChainStats) -> tuple[ChainParams, str] | None:
-        """Re-seed a state whose emissions collapsed beside the one that is most often visited."""
+        """Re-seed a state with degenerate emissions next to the most frequent state."""
         if self.family is None:
             return None
         bad = self.family.degenerate(params.components)
@@ -145,11 +146,11 @@ class ChainProblem(Problem):
         parent = int(visits.argmax())
         if params.repairs < params.n_states:
             components = self.family.split(params.components, parent, child)
-            what = f"re-seeded beside state {parent}"
+            action = f"re-seeded next to state {parent}"
         else:
             components = self.family.copied(params.components, parent, child)
-            what = f"made a copy of state {parent}"
-        note = f"state {child} collapsed onto too few distinct values; {what}"
+            action = f"replaced by a copy of state {parent}"
+        note = f"state {child} collapsed onto too few distinct values; {action}"
         return replace(params, components=components, repairs=params.repairs + 1), note
 
     def pack(self, params: ChainParams) -> Array:
@@ -160,51 +161,51 @@ class ChainProblem(Problem):
     def unpack(self, vector: Array, like: ChainParams) -> ChainParams | None:
         if not np.isfinite(vector).all():
             return None
-        parts, at = [], 0
+        parts, offset = [], 0
         for part in (like.log_start, like.log_trans):
             allowed = part > -np.inf
             logs = np.full_like(part, -np.inf)
-            logs[allowed] = vector[at : at + int(allowed.sum())]
-            at += int(allowed.sum())
+            logs[allowed] = vector[offset : offset + int(allowed.sum())]
+            offset += int(allowed.sum())
             logs -= np.where(np.isneginf(top := logs.max(axis=-1, keepdims=True)), 0.0, top)
             table = np.where(allowed, np.maximum(np.exp(logs), 1e-300), 0.0)
             parts.append(safe_log(table / np.maximum(table.sum(axis=-1, keepdims=True), 1e-300)))
         components = like.components
         if self.family is not None:
-            components = self.family.unpack(vector[at:], like.components, np.ones(like.n_states))
+            components = self.family.unpack(vector[offset:], like.components, np.ones(like.n_states))
             if components is None:
                 return None
         return replace(like, log_start=parts[0], log_trans=parts[1], components=components)
 
     def n_free(self, params: ChainParams) -> int:
-        """Free parameters: emissions, first states, transitions that are allowed."""
+        """Return the number of free parameters: emissions, first states, possible transitions."""
         n = 0 if self.family is None else self.family.n_free(params.n_states)
         for part in (params.log_start[None], params.log_trans):
             allowed = (part > -np.inf).sum(axis=-1)
             n += int(np.maximum(allowed - 1, 0).sum())
         return n
 
-    # what predictions need ------------------------------------------------------------------------------------
+    # predictions ----------------------------------------------------------------------------------------------
 
     def log_emissions(self, ready: Ready, block: SequenceBlock) -> Array:
-        """log b_s(x) by position, (S, N)."""
+        """Return log b_s(x) by position, (S, N)."""
         return _possible(np.array(self._open(ready, block)[0]))
 
     def log_likelihood(self, ready: Ready, block: SequenceBlock) -> Array:
-        """(n,) of each sequence of the block."""
+        """Return the log-likelihood of each sequence of the block, (n,)."""
         return sweep_forward(ready.chain, _possible(self._open(ready, block)[0]), block.layout)
 
 
 def _possible(log_emit: Array) -> Array:
-    """Where a step lies so far out that its density is no number, it has none."""
-    lost = np.isnan(log_emit)
-    if lost.any():
-        log_emit[lost] = -np.inf
+    """Replace NaN, from values so extreme that their density overflows, by -inf."""
+    overflow = np.isnan(log_emit)
+    if overflow.any():
+        log_emit[overflow] = -np.inf
     return log_emit
 
 
 def _shares(counts: Array, log_probs: Array, rows: float) -> Array:
-    """Maximize  sum (counts + rows / allowed) log p  over each row of p; what nothing counts for stays as it is."""
+    """Maximize  sum (counts + rows / allowed) log p  over each row of p; rows without counts do not change."""
     allowed = log_probs > -np.inf
     spread = rows / np.maximum(allowed.sum(axis=-1, keepdims=True), 1)
     counts = np.where(allowed, counts + spread, 0.0)
@@ -214,7 +215,7 @@ def _shares(counts: Array, log_probs: Array, rows: float) -> Array:
 
 
 def _dirichlet(log_probs: Array, rows: float) -> float:
-    """The sum of pseudo-counts times log p, over what is allowed."""
+    """Return the sum of pseudo-counts times log p over the possible entries."""
     if rows == 0:
         return 0.0
     allowed = log_probs > -np.inf

@@ -1,4 +1,4 @@
-"""What the rest of the library knows of the estimators in this folder."""
+"""Registration of the estimators in this folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The states of a fitted hidden Markov model in plain values: how often, what follows, what they emit."""
+"""Properties of the states of a fitted hidden Markov model: frequencies, transitions, emissions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from mixent.core.arrays import Array
 if TYPE_CHECKING:
     from mixent.hmm.estimators import HiddenMarkovModel
 
-DOUBLINGS = 60  # of the number of steps after which a chain is taken to have forgotten its start
+DOUBLINGS = 60  # squarings of the transition matrix, after which it has converged
 
 
 def states_of(model: HiddenMarkovModel) -> list[dict[str, Any]]:
-    """Of each state: its probability at the start, shares of the steps, probability to follow itself, emissions.
+    """Return the start probability, shares of the steps, self-transition probability and emissions of each state.
 
-    `share` is that of the steps of a sequence where sequences are rows, otherwise the stationary one.
+    `share` is the expected share of the steps if X has a sequence per row, otherwise the stationary probability.
     """
     transitions, start = model.transitions_, model.start_
     shared = transitions.ndim == 2  # one matrix for all steps
@@ -38,8 +38,8 @@ def states_of(model: HiddenMarkovModel) -> list[dict[str, Any]]:
 
 
 def stationary(start: Array, transitions: Array) -> Array:
-    """(S,) share of time in each state in the long run, from where sequences start."""
-    step = 0.5 * (transitions + np.eye(len(start)))  # waiting changes no share, and damps states that alternate
+    """Return the long-run share of time in each state, (S,), given the start probabilities."""
+    step = 0.5 * (transitions + np.eye(len(start)))  # same stationary distribution, without periodicity
     for _ in range(DOUBLINGS):
         step = step @ step
         step /= step.sum(axis=1, keepdims=True)
@@ -47,24 +47,24 @@ def stationary(start: Array, transitions: Array) -> Array:
 
 
 def shares_of_steps(start: Array, transitions: Array, length: int) -> Array:
-    """(S,) expected share of the steps of a sequence in each state; transitions (S, S) or (length - 1, S, S)."""
-    now, total = start, start.copy()
+    """Return the expected share of steps in each state, (S,); transitions are (S, S) or (length - 1, S, S)."""
+    marginal, total = start, start.copy()
     for t in range(length - 1):
-        now = now @ (transitions if transitions.ndim == 2 else transitions[t])
-        total = total + now
+        marginal = marginal @ (transitions if transitions.ndim == 2 else transitions[t])
+        total = total + marginal
     return total / length
 
 
 def _emissions(model: HiddenMarkovModel) -> list[dict[str, Any]]:
-    """For each state, mean and standard deviation of numbers, probabilities of categories; empty where not fitted."""
+    """Return for each state means and standard deviations, or probabilities of categories; empty if precomputed."""
     out: list[dict[str, Any]] = [{} for _ in model.start_]
     if model.emissions == "precomputed":
         return out
     variables = model.variables_
     means, deviations = model.means_, np.sqrt(np.diagonal(model.covariances_, axis1=1, axis2=2))
-    for j, place in enumerate(variables.continuous):
+    for j, position in enumerate(variables.continuous):
         for s, emits in enumerate(out):
-            emits[variables.names[place]] = {"mean": float(means[s, j]), "sd": float(deviations[s, j])}
+            emits[variables.names[position]] = {"mean": float(means[s, j]), "sd": float(deviations[s, j])}
     for name, table in model.tables_.items():
         values = variables.columns[variables.names.index(name)].categories
         for s, emits in enumerate(out):

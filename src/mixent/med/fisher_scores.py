@@ -289,7 +289,7 @@ class ChainScores:
                 self.gaussian.add(steps, ready.family[0], part, resp)
             if self.categorical is not None:
                 self.categorical.add(steps, part, resp)
-            member = (np.ones(part.n_rows), (layout.place[index], np.arange(part.n_rows)))
+            member = (np.ones(part.n_rows), (layout.rank[index], np.arange(part.n_rows)))
             out += sparse.csr_array(member, shape=(n, part.n_rows)) @ steps
         in_order = np.empty_like(out)
         in_order[layout.order] = out

@@ -200,7 +200,10 @@ SEQUENCES = [
             "hmm: one class": (lambda: hmm(labels=np.zeros(40)), "at least 2 classes"),
             "hmm: a row without a label": (lambda: hmm(labels=one_blank), "needs one known label per sequence"),
             "hmm: numbers and words": (lambda: hmm(mixed), "all columns are steps of one variable"),
-            "hmm: a class without weight": (lambda: hmm(weight=1.0 * y), "class 0 has no sequence with a weight"),
+            "hmm: a class without weight": (
+                lambda: hmm(weight=1.0 * y),
+                "class 0 has no sequence with positive weight",
+            ),
             "hmm: an infinite number": (lambda: hmm(put(inf)), "holds inf"),
         },
     ),

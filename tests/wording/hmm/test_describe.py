@@ -11,7 +11,7 @@ from ...hmm.test_describe import X, Y, blocks
 
 def test_left_to_right_with_transitions_for_each_step():
     steps = HiddenMarkovModel(2, transitions="per_step", topology="left-right").fit(X)
-    assert "left to right, with transitions for each step" in str(steps.summary())
+    assert "left to right, with a transition matrix for each step" in str(steps.summary())
 
 
 def test_down_did_not_converge_after_pass():

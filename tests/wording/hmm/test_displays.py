@@ -13,7 +13,9 @@ from ...hmm.test_displays import LENGTHS, STATE, STEPS, X
 
 def test_sequence_must_be_one_of_the_in_x(numbers):
     for wrong in (30, -31):
-        with pytest.raises(ValueError, match=f"sequence must be one of the 30 in X; got {wrong}"):
+        with pytest.raises(
+            ValueError, match=f"sequence must be an index of the 30 sequences in X, starting at 0; got {wrong}"
+        ):
             StatesDisplay.from_estimator(numbers, X, wrong)
 
 
@@ -23,16 +25,16 @@ def test_variable_must_be_one_of_those_emitted_level_same_alarm(by):
     table = STEPS.iloc[order].reset_index(drop=True)
     where = {"lengths": LENGTHS} if by == "lengths" else {"groups": np.repeat(np.arange(30), 12)[order]}
     model = HiddenMarkovModel(2, random_state=0).fit(table, **where)
-    with pytest.raises(ValueError, match="variable must be one of those emitted, .'level', 'same', 'alarm'.; got 'x'"):
+    with pytest.raises(ValueError, match="variable must be one of 'level', 'same', 'alarm'; got 'x'"):
         StatesDisplay.from_estimator(model, variable="x")
 
 
 def test_what_has_no_states_says_so_and_a_display_is_a_line(numbers):
     classifier = HMMClassifier(2).fit(X, STATE[:, 0])
-    with pytest.raises(ValueError, match="HMMClassifier has a model for each class; give one of its models_"):
+    with pytest.raises(ValueError, match="HMMClassifier has a model for each class; pass one of its models_"):
         StatesDisplay.from_estimator(classifier)
     drawn_panels(StatesDisplay.from_estimator(classifier.models_[0], X))
-    with pytest.raises(ValueError, match="LogisticRegression has no transitions_; give a fitted HiddenMarkovModel"):
+    with pytest.raises(ValueError, match="LogisticRegression has no transitions_; pass a fitted HiddenMarkovModel"):
         StatesDisplay.from_estimator(LogisticRegression())
     from matplotlib.figure import Figure
 

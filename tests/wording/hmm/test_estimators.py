@@ -13,7 +13,7 @@ from mixent.persistence import SavedFileError
 def test_sequence_is_impossible():
     log_emit = np.log(np.full((4, 2), 0.5))
     log_emit[3] = -np.inf
-    with pytest.raises(ValueError, match="sequence 1 is impossible: no path of states that the start allows"):
+    with pytest.raises(ValueError, match="sequence 1 has probability zero under the initial parameters"):
         HiddenMarkovModel(2, emissions="precomputed").fit(log_emit, lengths=[2, 2])
 
 

@@ -52,9 +52,9 @@ def test_options(cls, options, message):
     [
         ({"emissions": "given"}, "emissions must be one of 'fitted', 'precomputed'; got 'given'"),
         ({"n_states": 100}, "n_states=100 needs at least as many steps; X has 48"),
-        ({"init": {"mean": 1}}, "init as a dict has some of the keys 'start', .*; it has 'mean'"),
-        ({"init": {}}, "init as a dict has some of the keys .*; it is empty"),
-        ({"init": {"start": [1, 0]}, "n_init": 2}, "n_init=2 is not used with parameters given as init"),
+        ({"init": {"mean": 1}}, "init as a dict must have some of the keys 'start', .*; got 'mean'"),
+        ({"init": {}}, "init as a dict must have some of the keys .*; got an empty dict"),
+        ({"init": {"start": [1, 0]}, "n_init": 2}, "n_init=2 is not used with init as a dict"),
         ({"init": {"start": [0.5, 0.6]}}, "init: start must be probabilities that sum to 1 along the last axis"),
         ({"init": {"start": [1.5, -0.5]}}, "init: start must be probabilities"),
         ({"init": {"start": ["a", "b"]}}, r"init: start must be numbers of shape \(2,\); could not convert"),
@@ -66,9 +66,12 @@ def test_options(cls, options, message):
         ),
         (
             {"init": {"transitions": [[0.5, 0.5], [0.5, 0.5]]}, "topology": "left-right"},
-            "init: transitions must keep to topology='left-right': the first state comes first",
+            "init: transitions must agree with topology='left-right': sequences begin in state 0",
         ),
-        ({"init": {"start": [0.5, 0.5]}, "topology": "left-right"}, "init: start must keep to topology='left-right'"),
+        (
+            {"init": {"start": [0.5, 0.5]}, "topology": "left-right"},
+            "init: start must agree with topology='left-right'",
+        ),
         ({"init": {"means": [1.0, 2.0]}}, r"init: means must be finite numbers of shape \(2, 1\)"),
         ({"init": {"means": [[np.nan], [0]]}}, "init: means must be finite numbers"),
         (
@@ -76,7 +79,7 @@ def test_options(cls, options, message):
             "init: covariances must be positive .*; the smallest eigenvalue is 0",
         ),
         ({"init": {"covariances": [[[1.0]], [[-2.0]]]}}, "the smallest eigenvalue is -2"),
-        ({"init": {"tables": [[1.0], [1.0]]}}, "init gives tables, but no variable is categorical"),
+        ({"init": {"tables": [[1.0], [1.0]]}}, "init has tables, but no variable is categorical"),
     ],
 )
 def test_options_of_a_model(options, message):
@@ -87,9 +90,9 @@ def test_options_of_a_model(options, message):
 @pytest.mark.parametrize(
     ("init", "message"),
     [
-        ({"means": [[0], [1]]}, "init gives means, but no variable is a number"),
-        ({"covariances": [[1], [1]]}, "init gives covariances, but no variable is a number"),
-        ({"tables": {"word": [[1]]}}, "init: tables must be of 'value'; got 'word'"),
+        ({"means": [[0], [1]]}, "init has means, but no variable is numeric"),
+        ({"covariances": [[1], [1]]}, "init has covariances, but no variable is numeric"),
+        ({"tables": {"word": [[1]]}}, "init: tables must have the keys 'value'; got 'word'"),
         ({"tables": [[0.5, 0.5], [0.5, 0.5]]}, r"init: tables must be finite numbers of shape \(2, 3\)"),
     ],
 )
@@ -113,7 +116,7 @@ def test_starts_of_several_words():
         ({"categorical": [0]}, r"categorical=\[0\] is not used"),
         ({"n_init": 2}, "n_init=2 is not used with emissions='precomputed'"),
         ({"init": "random"}, "init='random' is not used with emissions='precomputed'"),
-        ({"init": {"means": 1}}, "init gives 'means', which is not used with emissions='precomputed'; leave it out"),
+        ({"init": {"means": 1}}, r"init\['means'\] is not used with emissions='precomputed'; leave it out"),
     ],
 )
 def test_options_without_effect_where_emissions_are_given(options, message):
@@ -124,12 +127,12 @@ def test_options_without_effect_where_emissions_are_given(options, message):
 @pytest.mark.parametrize(
     ("values", "lengths", "message"),
     [
-        (LOG, None, "emissions='precomputed' has a row per step: give lengths or groups to separate the sequences"),
+        (LOG, None, "emissions='precomputed' has a row per step; pass lengths or groups to separate the sequences"),
         ([["a", "b"]], [1], "emissions='precomputed' needs log-likelihoods, a column per state; could not convert"),
         (LOG[:, :1], [6], r"a column of log-likelihoods for each of 2 states; got shape \(6, 1\)"),
         (LOG[0], [2], r"got shape \(2,\)"),
-        (np.where(np.arange(12).reshape(6, 2) == 5, np.nan, LOG), [6], "numbers or -inf; row 2 holds nan"),
-        (np.where(np.arange(12).reshape(6, 2) == 4, np.inf, LOG), [6], "numbers or -inf; row 2 holds inf"),
+        (np.where(np.arange(12).reshape(6, 2) == 5, np.nan, LOG), [6], "finite or -inf; row 2 has nan"),
+        (np.where(np.arange(12).reshape(6, 2) == 4, np.inf, LOG), [6], "finite or -inf; row 2 has inf"),
     ],
 )
 def test_log_likelihoods(values, lengths, message):
@@ -139,23 +142,23 @@ def test_log_likelihoods(values, lengths, message):
 
 def test_given_emissions_draw_nothing():
     model = HiddenMarkovModel(2, emissions="precomputed").fit(LOG, lengths=[6])
-    with pytest.raises(ValueError, match="with emissions='precomputed' the model does not know what states emit"):
+    with pytest.raises(ValueError, match="sample needs a model of the emissions"):
         model.sample(2, 3)
 
 
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ({"lengths": [4] * 12, "groups": np.zeros(48)}, "give lengths or groups, not both"),
+        ({"lengths": [4] * 12, "groups": np.zeros(48)}, "pass lengths or groups, not both"),
         ({"lengths": 48}, "lengths must be a list of whole numbers, one per sequence; got 48"),
         ({"lengths": ["a"]}, "lengths must be a list of whole numbers"),
         ({"lengths": [24.5, 23.5]}, "lengths must be a list of whole numbers"),
         ({"lengths": []}, "lengths must be a list of whole numbers"),
         ({"lengths": [48, 0]}, "lengths must be >= 1; sequence 1 has 0"),
-        ({"lengths": [4] * 11}, "lengths must add up to the rows of X, 48; they add up to 44"),
-        ({"groups": np.zeros(3)}, r"groups must hold one id per row of X, 48; got shape \(3,\)"),
-        ({"groups": np.where(np.arange(48) == 5, np.nan, 1.0)}, "groups must name the sequence of every row; some ids"),
-        ({"groups": np.array([None] * 48)}, "groups must name the sequence of every row"),
+        ({"lengths": [4] * 11}, "lengths must add up to the number of rows of X, 48; they add up to 44"),
+        ({"groups": np.zeros(3)}, r"groups must have one id per row of X, 48; got shape \(3,\)"),
+        ({"groups": np.where(np.arange(48) == 5, np.nan, 1.0)}, "groups must have an id for every row; some ids"),
+        ({"groups": np.array([None] * 48)}, "groups must have an id for every row"),
     ],
 )
 def test_where_sequences_are(where, message):
@@ -168,11 +171,11 @@ def test_where_sequences_are(where, message):
 
 def test_rows_and_steps_are_not_to_be_mixed_up():
     rows, steps = HiddenMarkovModel(2).fit(X), HiddenMarkovModel(2).fit(STEPS, lengths=LENGTHS)
-    with pytest.raises(ValueError, match="fitted to a sequence per row; lengths and groups have no effect"):
+    with pytest.raises(ValueError, match="fitted with a sequence per row; leave out lengths and groups"):
         rows.decode(X, lengths=[12])
-    with pytest.raises(ValueError, match=r"fitted to a row per step: give lengths or groups.*lengths=\[len\(X\)\]"):
+    with pytest.raises(ValueError, match=r"fitted with a row per step; pass lengths or groups.*lengths=\[len\(X\)\]"):
         steps.decode(STEPS)
-    with pytest.raises(ValueError, match="sample needs a length: this model was fitted to sequences of rows"):
+    with pytest.raises(ValueError, match="sample needs length, since this model was fitted with a row per step"):
         steps.sample(2)
     with pytest.raises(ValueError, match="n_sequences must be a whole number >= 1; got 0"):
         rows.sample(0)
@@ -182,19 +185,25 @@ def test_rows_and_steps_are_not_to_be_mixed_up():
 
 def test_steps_beyond_those_known():
     model = HiddenMarkovModel(2, transitions="per_step").fit(STEPS, lengths=LENGTHS)
-    with pytest.raises(ValueError, match="a sequence has 24 steps, but with transitions='per_step' .* of 4 steps"):
+    with pytest.raises(
+        ValueError,
+        match="with transitions='per_step', sequences must have at most the 4 steps .*; got a sequence of 24 steps",
+    ):
         model.predict(STEPS, lengths=[24, 24])
     assert model.predict(STEPS[:5], lengths=[3, 2]).shape == (5,)
-    with pytest.raises(ValueError, match="length=5, but with transitions='per_step' the model knows transitions of 4"):
+    with pytest.raises(
+        ValueError,
+        match="with transitions='per_step', length must be at most the 4 steps of the training sequences; got 5",
+    ):
         model.sample(1, 5)
 
 
 def test_rows_hold_one_variable():
     frame = pd.DataFrame({"u": WORDS[:, 0], "x": X[:, 0]})
-    with pytest.raises(ValueError, match="column 'x' holds numbers and column 'u' categories; name all columns in"):
+    with pytest.raises(ValueError, match="column 'x' is numeric and column 'u' is categorical; list all columns in"):
         HiddenMarkovModel(2).fit(frame)
     frame["x"] = X[:, 0] > 0
-    with pytest.raises(ValueError, match="share one alphabet, but some hold text and some numbers or booleans"):
+    with pytest.raises(ValueError, match="but some are text and some are numbers or booleans"):
         HiddenMarkovModel(2).fit(frame)
 
 
@@ -206,7 +215,11 @@ def test_rows_hold_one_variable():
         (["a", None, *"abababbaba"], {}, "needs one known label per sequence; y has no label for sequence 1"),
         (np.full((12, 2), 0.5), {}, "needs one known label per sequence; y has label probabilities"),
         (Y, {"class_prior": [1, 2, 3]}, "class_prior must be 'empirical' or 2 positive numbers"),
-        (Y, {"init": {"start": [1, 0]}}, "init must be 'auto' or 'random': every class starts from its own sequences"),
+        (
+            Y,
+            {"init": {"start": [1, 0]}},
+            "init must be 'auto' or 'random', since each class is initialized separately; got a dict",
+        ),
     ],
 )
 def test_labels(y, options, message):
@@ -215,7 +228,9 @@ def test_labels(y, options, message):
 
 
 def test_weights():
-    with pytest.raises(ValueError, match="class 1 has no sequence with a weight; give it some, or leave the class out"):
+    with pytest.raises(
+        ValueError, match="class 1 has no sequence with positive weight; add some, or leave the class out"
+    ):
         HMMClassifier().fit(X, Y, sample_weight=1 - Y)
     with pytest.raises(ValueError, match="sample_weight must be >= 0; row 3 has -1"):
         HiddenMarkovModel().fit(X, sample_weight=np.where(np.arange(12) == 3, -1, 1))
@@ -226,7 +241,7 @@ def test_weights():
 
 
 def test_a_class_of_gaps():
-    with pytest.raises(ValueError, match="class 1 has no values: all of its steps are missing; leave the class out"):
+    with pytest.raises(ValueError, match="all values of class 1 are missing; leave the class out"):
         HMMClassifier().fit(np.where(Y[:, None] == 1, np.nan, X), Y)
 
 

@@ -59,7 +59,7 @@ def test_tables_that_a_model_cannot_take():
     assert isinstance(MEDNoveltyDetector("tree", objective="bayes").fit(wide).model_, NoveltyTrees)
     with pytest.raises(ValueError, match="pairwise tables allow at most 4000 values over all columns; got 4100"):
         MEDNoveltyDetector("tree").fit(many_values())
-    with pytest.raises(ValueError, match="all columns are steps of one variable, but column 'p' holds numbers"):
+    with pytest.raises(ValueError, match="all columns are steps of one variable, but column 'p' is numeric"):
         MEDNoveltyDetector("hmm").fit(mixed(10))
     with pytest.raises(ValueError, match="varies by only"):
         MEDNoveltyDetector().fit(numbers(10, 2) * 1e-170)
