@@ -33,7 +33,7 @@ MEANINGS = {  # of names that several estimators have: what every explanation mu
     "n_landmarks": "landmark|Nyström",
     "n_states": "states",
     "objective": "discrimination|level set|likelihood|training objective",
-    "prior": "pseudo-rows|pseudo-observations|rows the prior counts for",
+    "prior": "pseudo-rows|pseudo-observations|rows the prior counts for|see `HiddenMarkovModel`",
     "prior_variance": "variance of the Gaussian prior",
     "quantile": "quantile",
     "relaxation": "label update",

@@ -189,7 +189,7 @@ MISTAKES = {  # option -> a bad value, the words, and estimators whose option is
     "prior": (-1.0, r"prior must be 'auto', None \(.*\) or a positive .*; got -1\.0", {"MEDGaussianClassifier"}),
     "prior_variance": (
         -1.0,
-        r"prior_variance must be 'auto', None \(no prior\) or a positive variance .*; got -1\.0",
+        r"prior_variance must be 'auto', None \(no prior\) or a positive number; got -1\.0",
         (),
     ),
     "relaxation": (0.0, r"relaxation must be the step size of label updates, above 0 and at most 1; got", ()),
