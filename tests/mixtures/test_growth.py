@@ -38,7 +38,7 @@ every = pytest.mark.parametrize("name", NAMES)
 
 
 def options(**changes):
-    """The estimator of a job."""
+    """The estimator of a plan."""
     return GaussianMixture(**{"prior": None, "max_iter": 500, "n_jobs": 1, **changes})
 
 
@@ -46,7 +46,7 @@ def plain(name, K=1, prior=None, **more):
     return Candidate((K,), (name,), False, prior, **more)
 
 
-def job_of(X, seed=0, weight=None, codes=None, sizes=(), **changes):
+def plan_of(X, seed=0, weight=None, codes=None, sizes=(), **changes):
     return FitPlan(options(**changes), Block(X, codes, weight=weight), sizes, seed)
 
 
@@ -227,7 +227,7 @@ def test_a_class_that_the_label_rules_out_may_be_any_number_of_nats_above():
 def test_in_one_column_it_finds_what_brute_force_finds(name):
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(0, 1, 150), rng.normal(5, 0.7, 50), rng.normal(15, 1, 50)])
-    plan = job_of(x[:, None])
+    plan = plan_of(x[:, None])
     old, _ = plan.fit(plain(name, 2))
     partial, table, start = partial_problem(plan, old, plain(name, 3), np.arange(len(x)), 8, rng)
     result = run(partial, ArrayBlocks(table), start, stop=Stop(1e-13, 3000), executor=Serial())
@@ -313,7 +313,7 @@ def check_path(stages, first, last, weight):
 def test_without_a_prior_the_likelihood_never_falls(draw, name):
     for seed in range(2):
         X, _ = draw(seed=seed, n=120, d=2, gap=1.0, missing=0.1 * seed)
-        check_path(list(grow(job_of(X, seed), plain(name), 4, n_candidates=8)), 1, 4, len(X))
+        check_path(list(grow(plan_of(X, seed), plain(name), 4, n_candidates=8)), 1, 4, len(X))
 
 
 @pytest.mark.slow
@@ -321,12 +321,12 @@ def test_without_a_prior_the_likelihood_never_falls(draw, name):
 def test_without_a_prior_the_likelihood_never_falls_from_many_seeds(draw, name):
     for seed in range(12):
         X, _ = draw(seed=seed, n=60 + 20 * (seed % 4), d=2 + seed % 2, gap=1.0, missing=0.1 * (seed % 3 == 1))
-        check_path(list(grow(job_of(X, seed), plain(name), 7, n_candidates=4 + seed)), 1, 7, len(X))
+        check_path(list(grow(plan_of(X, seed), plain(name), 7, n_candidates=4 + seed)), 1, 7, len(X))
 
 
 def test_where_no_candidate_comes_out_above_the_heaviest_component_is_doubled(draw, monkeypatch):
     X, _ = draw(n=100)
-    plan = job_of(X)
+    plan = plan_of(X)
     fit, spoiled = plan.fit, []
 
     def worse(candidate, *args, warm=None, **more):
@@ -345,7 +345,7 @@ def test_where_no_candidate_comes_out_above_the_heaviest_component_is_doubled(dr
 
 def test_and_where_em_cannot_keep_that_it_is_not_run(draw, monkeypatch):
     X, _ = draw(n=100)
-    plan = job_of(X)
+    plan = plan_of(X)
     fit = plan.fit
 
     def worse(candidate, *args, warm=None, **more):
@@ -359,7 +359,7 @@ def test_and_where_em_cannot_keep_that_it_is_not_run(draw, monkeypatch):
 
 def test_a_doubled_mixture_is_the_same_density(draw):
     X, _ = draw(n=80)
-    found, _ = job_of(X).fit(plain("VEV", 3))
+    found, _ = plan_of(X).fit(plain("VEV", 3))
     twice = double(found.params)
     whole = MixtureProblem(candidate_family(found.problem.family, 4))
     a = each_row(found.problem, found.params, Block(X), found.problem.log_joint, 1, 1)
@@ -368,7 +368,7 @@ def test_a_doubled_mixture_is_the_same_density(draw):
 
 def test_with_a_prior_it_grows_too(draw):
     X, _ = draw(n=150, missing=0.1)
-    stages = list(grow(job_of(X), plain("VVV", prior=5.0, local=True), 4))
+    stages = list(grow(plan_of(X), plain("VVV", prior=5.0, local=True), 4))
     assert [stage.n_components for stage in stages] == [1, 2, 3, 4]
     for stage in stages:
         family, params = stage.fitted.problem.family, stage.fitted.params
@@ -390,8 +390,8 @@ def four_groups(n=400):
 @pytest.mark.parametrize("name", ["EII", "EEE", "VEV", "VVV"])
 def test_separate_groups_are_found_one_by_one(name):
     X = four_groups()
-    *_, last = grow(job_of(X), plain(name), 4)
-    best = max(next(restart(job_of(X, seed), plain(name, 4), 4)).log_likelihood for seed in range(20))
+    *_, last = grow(plan_of(X), plain(name), 4)
+    best = max(next(restart(plan_of(X, seed), plain(name, 4), 4)).log_likelihood for seed in range(20))
     assert last.log_likelihood >= best - 1e-3 * len(X)
 
 
@@ -430,9 +430,9 @@ def test_categories_alone_and_beside_numbers_grow():
     label = rng.integers(2, size=200)
     codes = np.where(rng.random((200, 4)) < 0.9, label[:, None], 1 - label[:, None]).astype(np.int32)
     codes[rng.random((200, 4)) < 0.1] = -1
-    alone = list(grow(job_of(np.empty((200, 0)), codes=codes, sizes=(2,) * 4), plain("VVV"), 3))
+    alone = list(grow(plan_of(np.empty((200, 0)), codes=codes, sizes=(2,) * 4), plain("VVV"), 3))
     assert alone[1].log_likelihood > alone[0].log_likelihood + 50
-    mixed = list(grow(job_of(rng.normal(size=(200, 2)), codes=codes, sizes=(2,) * 4), plain("VVI", prior=4.0), 3))
+    mixed = list(grow(plan_of(rng.normal(size=(200, 2)), codes=codes, sizes=(2,) * 4), plain("VVI", prior=4.0), 3))
     assert mixed[1].log_likelihood > mixed[0].log_likelihood + 50
 
 
@@ -453,7 +453,7 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_threads(draw, monkeypatc
     monkeypatch.setattr("mixent.base.executors.SMALL", 0)
     monkeypatch.setattr("mixent.mixtures.fitting.FEATURE_BYTES", 1 << 12)
     first = plain("VVE", prior=3.0, local=True)
-    paths = [list(grow(job_of(X, 3, n_jobs=n_jobs), first, 3, n_candidates=5)) for n_jobs in (1, 1, 2)]
+    paths = [list(grow(plan_of(X, 3, n_jobs=n_jobs), first, 3, n_candidates=5)) for n_jobs in (1, 1, 2)]
     for other in paths[1:]:
         same_path(paths[0], other, 0)
         assert [s.candidates for s in paths[0]] == [s.candidates for s in other]
@@ -465,8 +465,8 @@ def test_weight_two_is_the_row_twice(draw):
     weight = np.random.default_rng(0).integers(0, 4, 120)
     first = plain("VVV", prior=4.0, local=True)
     changes = {"tol": 1e-10, "max_iter": 5000}
-    once = list(grow(job_of(X, 1, weight.astype(float), **changes), first, 3))
-    again = list(grow(job_of(np.repeat(X, weight, axis=0), 1, **changes), first, 3))
+    once = list(grow(plan_of(X, 1, weight.astype(float), **changes), first, 3))
+    again = list(grow(plan_of(np.repeat(X, weight, axis=0), 1, **changes), first, 3))
     same_path(once, again, 1e-4)
     for a, b in zip(once, again, strict=True):
         np.testing.assert_allclose(a.candidates, b.candidates, rtol=1e-7)
@@ -475,7 +475,7 @@ def test_weight_two_is_the_row_twice(draw):
 
 def test_growth_by_a_criterion_takes_every_candidate_through_full_em(draw):
     X, _ = draw(n=120)
-    plan, asked = job_of(X), []
+    plan, asked = plan_of(X), []
 
     def by(found, candidate):
         asked.append((found.run.objective, candidate.n_components))
@@ -484,7 +484,7 @@ def test_growth_by_a_criterion_takes_every_candidate_through_full_em(draw):
     before, after = grow(plan, plain("VVI"), 2, n_candidates=6, by=by)
     assert len(asked) == 6 and {k for _, k in asked} == {2}
     assert after.objective == min(value for value, _ in asked) >= before.objective
-    best = list(grow(job_of(X), plain("VVI"), 2, n_candidates=6, n_full=6))[1]
+    best = list(grow(plan_of(X), plain("VVI"), 2, n_candidates=6, n_full=6))[1]
     assert best.objective == max(value for value, _ in asked)
 
 
@@ -501,7 +501,7 @@ def test_evaluations_are_the_densities_em_has_asked_for(draw, monkeypatch, kind,
 
     monkeypatch.setattr(driver._Loop, "_statistics", counting)
     more = {} if kind is grow else {"n_init": 3}
-    for stage in kind(job_of(X, tol=1e-8), plain(name, prior=3.0), 4, **more):
+    for stage in kind(plan_of(X, tol=1e-8), plain(name, prior=3.0), 4, **more):
         assert stage.evaluations == counted[0]
         counted[0] = 0
 
@@ -510,7 +510,7 @@ def test_show_is_told_of_every_stage(draw):
     X, _ = draw(n=80)
     told = []
     for kind in (grow, restart):
-        stages = list(kind(job_of(X), plain("EEE"), 3, show=lambda *what: told.append(what)))
+        stages = list(kind(plan_of(X), plain("EEE"), 3, show=lambda *what: told.append(what)))
         assert [t[:2] for t in told] == [(1, 3), (2, 3), (3, 3)]
         assert told[0][2] == f"EEE with 1: log-likelihood {stages[0].log_likelihood:.6g}"
         told.clear()
@@ -518,7 +518,7 @@ def test_show_is_told_of_every_stage(draw):
 
 def test_the_caller_stops_when_it_has_seen_enough(draw, monkeypatch):
     X, _ = draw(n=80)
-    stages = grow(job_of(X), plain("EEE"), 100)
+    stages = grow(plan_of(X), plain("EEE"), 100)
     next(stages)
     monkeypatch.setattr(growth, "propose", None)  # nothing is computed ahead
     with pytest.raises(TypeError):

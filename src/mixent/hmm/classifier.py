@@ -218,7 +218,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         Parameters
         ----------
         X, lengths, groups
-            As in `fit`.
+            See `fit`.
 
         Returns
         -------
@@ -233,7 +233,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         Parameters
         ----------
         X, lengths, groups
-            As in `fit`.
+            See `fit`.
 
         Returns
         -------
@@ -247,7 +247,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         Parameters
         ----------
         X, lengths, groups
-            As in `fit`.
+            See `fit`.
 
         Returns
         -------
@@ -262,7 +262,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         Parameters
         ----------
         X, lengths, groups
-            As in `fit`.
+            See `fit`.
 
         Returns
         -------
@@ -278,7 +278,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         Parameters
         ----------
         X, lengths, groups
-            As in `fit`.
+            See `fit`.
         costs, reject
             `costs[i, j]` is the cost of predicting class i if the true class is j (default: 1 for any error);
             `reject` is the cost of a rejection.
@@ -318,7 +318,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         Parameters
         ----------
         X, y, lengths, groups
-            As in `fit`.
+            See `fit`.
         sample_weight : (n,) array, optional
             Of each sequence.
 

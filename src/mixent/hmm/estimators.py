@@ -29,7 +29,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
     Maximizes  sum_n w_n log sum_z p(z_0) b_z0(x_n0) prod_t A(z_t-1, z_t) b_zt(x_nt) + log prior(p, A, b),  where z are
     the paths of hidden states, p the probabilities of the first state, A the transition probabilities, b_z the
     distribution of the emissions in state z, and w_n the weight of sequence n. Each update maximizes a lower bound that
-    touches the objective, so the objective never decreases [1]_.
+    touches the objective, so the objective never decreases [1]_ [2]_. `decode` is the Viterbi algorithm [3]_.
 
     Without `lengths` and `groups`, each row of X is a sequence, and its columns are the steps of one variable, numeric
     (a Gaussian per state) or categorical (a table of probabilities per state). With `lengths` or `groups`, each row of
@@ -105,7 +105,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         Whether X has a sequence per row.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : (n_features_in_,) array
+    feature_names_in_ : (n_columns,) array
         Names of the columns, if X has names.
     schema_ : Schema
         Names, types and categories of the columns.
@@ -305,7 +305,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         Parameters
         ----------
         X, lengths, groups
-            As in `fit`.
+            See `fit`.
 
         Returns
         -------
@@ -323,7 +323,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         Parameters
         ----------
         X, lengths, groups
-            As in `fit`.
+            See `fit`.
         y : ignored
 
         Returns
@@ -338,7 +338,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         Parameters
         ----------
         X, lengths, groups
-            As in `fit`.
+            See `fit`.
 
         Returns
         -------
@@ -352,7 +352,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         Parameters
         ----------
         X, lengths, groups
-            As in `fit`.
+            See `fit`.
 
         Returns
         -------
@@ -369,7 +369,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         Parameters
         ----------
         X, lengths, groups
-            As in `fit`.
+            See `fit`.
 
         Returns
         -------
@@ -419,7 +419,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         Parameters
         ----------
         X, lengths, groups
-            As in `fit`.
+            See `fit`.
 
         Returns
         -------
@@ -435,7 +435,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         Parameters
         ----------
         X, lengths, groups
-            As in `fit`.
+            See `fit`.
 
         Returns
         -------

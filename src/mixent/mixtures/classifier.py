@@ -106,11 +106,11 @@ class MixtureClassifier(BayesMixture):
     search_ : list of dict
         The models tried: n_components, covariance, the criteria or log_loss and error, and whether it was `chosen`.
     path_ : list of lists of Stage
-        For each class the stages of incremental growth: n_components, log_likelihood, n_free, evaluations (rows x
+        For each class the stages of incremental growth [3]_: n_components, log_likelihood, n_free, evaluations (rows x
         components), fitted.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : (n_features_in_,) array
+    feature_names_in_ : (n_columns,) array
         Names of the columns, if X has names.
     schema_ : Schema
         Names, types and categories of the columns.

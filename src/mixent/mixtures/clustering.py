@@ -53,8 +53,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
         structure is selected.
     prior : "auto", float, None or MixturePrior, default="auto"
         Number of pseudo-rows that shrink each covariance towards the covariance within the initial clusters; "auto" is
-        the number of numeric columns + 2, None is maximum likelihood. A `MixturePrior` also has the smoothing of
-        categorical columns.
+        the number of numeric columns + 2 (compare [4]_), None is maximum likelihood. A `MixturePrior` also has the
+        smoothing of categorical columns.
     search : None, "bic", "icl", "cv" or Search, default=None
         How components are found and, if there is a choice, how their number and structure are selected: a criterion or
         a `Search`. The default criterion is "bic", with up to 9 components.
@@ -107,10 +107,10 @@ class GaussianMixture(DensityMixin, MixtureModel):
     starts_ : Starts or None
         The short runs from all initializations; None with incremental growth.
     path_ : list of Stage
-        The stages of incremental growth: n_components, log_likelihood, n_free, evaluations, fitted.
+        The stages of incremental growth [5]_: n_components, log_likelihood, n_free, evaluations, fitted.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : (n_features_in_,) array
+    feature_names_in_ : (n_columns,) array
         Names of the columns, if X has names.
     schema_ : Schema
         Names, types and categories of the columns.

@@ -111,7 +111,7 @@ class SharedMixtureClassifier(BayesMixture):
         The stages of incremental growth: n_components, log_likelihood, n_free, evaluations (rows x components), fitted.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : (n_features_in_,) array
+    feature_names_in_ : (n_columns,) array
         Names of the columns, if X has names.
     schema_ : Schema
         Names, types and categories of the columns.

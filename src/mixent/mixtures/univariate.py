@@ -170,7 +170,7 @@ def _normalize(joint: Array, weight: Array) -> Array:
 
 
 def _maximize(problem: _Columns, grid: Grid, params: _Params, n_updates: int) -> _Params:
-    """Update each unit until it converges, at most n_updates times; continue without converged units from time to time.
+    """Update each unit until it converges, at most n_updates times.
 
     Whenever half of the units have converged, the others are continued in a smaller problem.
     """

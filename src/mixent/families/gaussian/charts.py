@@ -142,9 +142,9 @@ class GroupChart:
         """Return the axes of the covariances, (m, d, d), in order of increasing variance unless they are stored."""
         if self.n_turns == 0:
             return np.empty((0, self.d, self.d))
-        given = params.axes[self.g]
-        if self.common_axes and given is not None:
-            return given[None]
+        stored = params.axes[self.g]
+        if self.common_axes and stored is not None:
+            return stored[None]
         covs = params.covs[self.index] / (self.unit[:, None] * self.unit)
         if self.orientation == "E":
             # with unequal weights, so that differences between components do not cancel

@@ -99,8 +99,8 @@ class Ready:
             linear, square = self.precisions * self.means, -0.5 * self.precisions
         else:
             linear = np.matmul(self.precisions, self.means[:, :, None])[:, :, 0]
-            i, j, twice = upper(d)
-            square = self.precisions[:, i, j] * twice
+            i, j, factor = upper(d)
+            square = self.precisions[:, i, j] * factor
         return np.concatenate([constant[:, None], linear, square], axis=1)
 
     def open(self, block: Block) -> Work:
@@ -132,8 +132,8 @@ def _largest_term(factors: Array, means: Array, covs: Array) -> Array:
     """
     if covs.ndim == 2:
         return ((factors * means) ** 2).sum(axis=1)
-    own = (factors**2).sum(axis=1) * (np.diagonal(covs, axis1=1, axis2=2) + means**2)  # P_ii E[x_i^2]
-    return np.maximum(own.sum(axis=1), (_whiten(factors, means) ** 2).sum(axis=1))
+    terms = (factors**2).sum(axis=1) * (np.diagonal(covs, axis1=1, axis2=2) + means**2)  # P_ii E[x_i^2]
+    return np.maximum(terms.sum(axis=1), (_whiten(factors, means) ** 2).sum(axis=1))
 
 
 def _whiten(factors: Array, means: Array) -> Array:
@@ -213,8 +213,8 @@ def _padded(n_rows: int) -> int:
 def _tiles(matrix: Array, height: int, width: int) -> Array:
     """Return a view of the complete tiles of a matrix, (down, across, height, width)."""
     down, across = matrix.shape[0] // height, matrix.shape[1] // width
-    whole = matrix[: down * height, : across * width]
-    return whole.reshape(down, height, across, width).transpose(0, 2, 1, 3)
+    complete = matrix[: down * height, : across * width]
+    return complete.reshape(down, height, across, width).transpose(0, 2, 1, 3)
 
 
 def _product(columns: Array, features: Array, out: Array) -> None:
@@ -314,8 +314,8 @@ class Centered:
                 z *= np.sqrt(r)
                 half = blas.dsyrk(1.0, z.T, trans=1, lower=0)
                 second[k] = half + np.triu(half, 1).T
-        own = Moments(resp.sum(axis=1), first, second, "means")
-        return about_center(own, ready.means) if ready.quadratic else own
+        moments = Moments(resp.sum(axis=1), first, second, "means")
+        return about_center(moments, ready.means) if ready.quadratic else moments
 
 
 def about_center(moments: Moments, means: Array) -> Moments:
