@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 from sklearn.utils import check_random_state
 
+from mixent.show import Short
 from mixent.simulated import simulate_vendors, simulate_verification, simulate_votes
 
 __all__ = ["Orchestra", "make_orchestra", "simulate_vendors", "simulate_verification", "simulate_votes"]
@@ -24,9 +25,11 @@ STD = np.array([[1.0, 0.5], [0.8, 0.8], [1.0, 0.6], [0.9, 0.5]])  # (K, 2) along
 ANGLE = np.array([0.4, 0.0, -0.5, 1.2])  # (K,) of the first axis, radians
 
 
-@dataclass(frozen=True, eq=False)
-class Orchestra:
+@dataclass(frozen=True, eq=False, repr=False)
+class Orchestra(Short):
     """Rows of `make_orchestra`, and the distribution they were drawn from."""
+
+    _shown = ("X", "y", "instruments")
 
     X: np.ndarray  # (n, d)
     y: np.ndarray  # (n,) "metal" or "wood"

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mixent.base.capabilities import MARKS, MEANINGS, Can, cells_of
+from mixent.base.document import Bullets, Content, Table
 from mixent.base.registry import entries
+from mixent.base.result import Result
 
 if TYPE_CHECKING:
     import pandas
@@ -36,14 +38,16 @@ number refers to the notes below the table. Where "out-of-core" is "no", `fit` h
 made row by row, and so in parts, everywhere."""
 
 
-@dataclass(frozen=True)
-class CapabilityTable:
+@dataclass(frozen=True, repr=False)
+class CapabilityTable(Result):
     """Estimators x capabilities.
 
     Parameters
     ----------
     cells : dict of estimator -> dict of capability -> Can
     """
+
+    _title = "Capabilities"
 
     cells: dict[str, dict[str, Can]]
 
@@ -67,6 +71,13 @@ class CapabilityTable:
         return pandas.DataFrame(
             {MEANINGS[name][0]: {row: str(cells[name]) for row, cells in self.cells.items()} for name in MEANINGS}
         )
+
+    def _brief(self) -> str:
+        return f"{len(self.cells)} estimators, {len(MEANINGS)} capabilities"
+
+    def _content(self) -> list[Content]:
+        header, *rows = self._short()
+        return [Table("", header, rows), Bullets([f"({i + 1}) {note}" for i, note in enumerate(self.notes)])]
 
     def _short(self) -> list[list[str]]:
         """The table with numbers in place of notes."""

@@ -14,13 +14,15 @@ import numpy as np
 from scipy.special import expit, log_expit
 from sklearn.utils import check_random_state
 
+from mixent.show import Short
+
 HEALTH = np.array(["healthy", "ill"])
 LABELS = np.array(["client", "impostor"])
 N_OBSERVED = 8  # features that each vendor observes
 
 
-@dataclass(frozen=True, eq=False)
-class Votes:
+@dataclass(frozen=True, eq=False, repr=False)
+class Votes(Short):
     """Result of `simulate_votes`; the classes are 0, 1, ..., K - 1."""
 
     truth: np.ndarray  # (n,) true classes
@@ -32,8 +34,8 @@ class Votes:
     accuracy: np.ndarray  # (n_sources,) without copies
 
 
-@dataclass(frozen=True, eq=False)
-class Vendors:
+@dataclass(frozen=True, eq=False, repr=False)
+class Vendors(Short):
     """Result of `simulate_vendors`; columns of all probabilities are in the order of `classes`."""
 
     truth: np.ndarray  # (n,) "healthy" or "ill"
@@ -45,8 +47,8 @@ class Vendors:
     classes: np.ndarray  # (2,)
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreSet:
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreSet(Short):
     """Scores of identity claims by clients and impostors."""
 
     truth: np.ndarray  # (n,) "client" or "impostor"
@@ -54,8 +56,8 @@ class ScoreSet:
     llr: np.ndarray  # (n,) exact log-likelihood ratio given the scores of all systems, in nats
 
 
-@dataclass(frozen=True, eq=False)
-class Verification:
+@dataclass(frozen=True, eq=False, repr=False)
+class Verification(Short):
     """Result of `simulate_verification`: a set for calibration and a set for evaluation."""
 
     development: ScoreSet

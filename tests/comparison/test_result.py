@@ -88,7 +88,8 @@ def test_tests_are_the_corrected_t_tests_with_holm():
     found = make_comparison([0.2, 1.5, 1.4, 3.0])
     best, *others = found.ranking()
     tests = found.tests()
-    assert [t["method"] for t in tests] == others
+    assert list(tests.index) == others
+    tests = tests.to_dict("records")
     p = []
     for name, test in zip(others, tests):
         gap = found.cv.values(name, "log_loss") - found.cv.values(best, "log_loss")
@@ -123,9 +124,9 @@ def test_best_of_either_camp():
     assert make_comparison([1.0, 2.0]).best(ours=True) is None
 
 
-def test_summary_and_frame():
+def test_means_and_frame():
     found = make_comparison([0.2, 1.5])
-    first = found.summary()[0]
+    first = found.means()[0]
     assert first["method"] == found.recommended and first["kind"] == "scikit-learn"
     assert first["log_loss"] == pytest.approx(found.cv.values("m1", "log_loss").mean())
     assert {*METRICS, "fit_seconds", "log_loss_sd"} <= set(found.frame().columns)

@@ -139,7 +139,7 @@ def test_a_method_that_fails_is_recorded_and_the_others_go_on():
     assert list(cv.failures) == ["bad", "svc"] and cv.failures["bad"] == "ZeroDivisionError: no luck <today>"
     assert "predict_proba" in cv.failures["svc"]
     assert cv.ranking() == ["nb"]
-    bad = [s for s in cv.summary() if s["method"] == "bad"]
+    bad = [s for s in cv.means() if s["method"] == "bad"]
     assert all(s["folds"] == 0 and np.isnan(s["mean"]) for s in bad)
     with pytest.raises(RuntimeError, match="every method failed"):
         cross_validate({"bad": Breaks()}, X, Y)
@@ -147,7 +147,7 @@ def test_a_method_that_fails_is_recorded_and_the_others_go_on():
 
 def test_summary_is_mean_and_deviation_over_folds():
     cv = cross_validate({"nb": GaussianNB(), "lda": LinearDiscriminantAnalysis()}, X, Y, repeats=2)
-    rows = {(s["method"], s["metric"]): s for s in cv.summary()}
+    rows = {(s["method"], s["metric"]): s for s in cv.means()}
     for method in cv.methods:
         for metric in METRICS:
             values = [r[metric] for r in cv.records if r["method"] == method]

@@ -176,14 +176,14 @@ def test_means_and_standard_errors_are_over_repeats():
     gap, spread = study.difference("noise", "right")
     np.testing.assert_allclose(gap, study.mean("noise"))
     np.testing.assert_allclose(spread, study.std_error("noise"))
-    rows = study.table()
+    rows = study.frame().to_dict("records")
     assert [(row["method"], row["prior"][0]) for row in rows] == [
         ("noise", 0.2), ("right", 0.2), ("noise", 0.5), ("right", 0.5)
     ]  # fmt: skip
     assert rows[2]["brier"] == pytest.approx(values[1].mean()) and rows[0]["repeats"] == 7
     assert rows[1]["error"] == rows[1]["error_se"] == 0 and np.isnan(rows[0]["mismatch"])
     again = prior_shift_study(methods, Y, [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]], n_repeats=7)
-    assert again.table()[0]["log_loss"] == rows[0]["log_loss"]
+    assert again.frame()["log_loss"][0] == rows[0]["log_loss"]
     once = prior_shift_study(methods, Y, [[0.2, 0.3, 0.5]], n_repeats=1)
     assert np.isnan(once.std_error("noise")).all() and "Mean over 1 batch of 100 rows" in str(once)
 

@@ -15,18 +15,37 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import YES, able
+from mixent.base.document import Content, Number, Table
 from mixent.base.options import Estimator
 from mixent.base.priors import shifted_priors
+from mixent.base.result import MOST_ROWS, Result
 from mixent.core.arrays import Array, log_sum_exp
+from mixent.data.files import need_pandas
 
 
-@dataclass(frozen=True)
-class Decision:
+@dataclass(frozen=True, repr=False)
+class Decision(Result):
     """What to do with each row, and what it is expected to cost."""
+
+    _title = "Decisions"
 
     labels: np.ndarray  # (n,) chosen class, None where rejected
     expected_cost: Array  # (n,)
     rejected: np.ndarray  # (n,) bool
+
+    def _brief(self) -> str:
+        n, cost = len(self.labels), float(np.mean(self.expected_cost)) if len(self.labels) else float("nan")
+        return f"{n} rows, {int(np.sum(self.rejected))} rejected, mean expected cost={cost:.4g}"
+
+    def _content(self) -> list[Content]:
+        rows = zip(self.labels.tolist(), self.expected_cost.tolist(), self.rejected.tolist())
+        cells: list[list[Any]] = [["rejected" if no else str(label), Number(f"{cost:.4g}")] for label, cost, no in rows]
+        return [Table("Decision for each row", ["class", "expected cost"], cells[:MOST_ROWS])]
+
+    def frame(self) -> Any:
+        """The decisions as a pandas DataFrame: label, expected_cost and rejected of each row."""
+        columns = {"label": self.labels, "expected_cost": self.expected_cost, "rejected": self.rejected}
+        return need_pandas("for a table of decisions").DataFrame(columns)
 
 
 class ProbabilisticClassifier(ClassifierMixin, Estimator):

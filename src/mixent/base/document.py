@@ -18,6 +18,7 @@ from numbers import Real
 from typing import Any
 
 from mixent.base.text import one_line, readable
+from mixent.show import Short
 
 SHORT = 14  # letters of a cell that stay on one line
 NAME = 9  # letters of the head of a row, beyond which it keeps some width
@@ -227,13 +228,17 @@ class Section:
     content: Sequence[Content]
 
 
-@dataclass(frozen=True)
-class Document:
+@dataclass(frozen=True, repr=False)
+class Document(Short):
     """The description of one model or result: sections, and the same facts as plain values for `--json`."""
 
     title: str
     sections: Sequence[Section]
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def _brief(self) -> str:
+        titles = ", ".join(one_line(section.title) for section in self.sections if section.title)
+        return repr(one_line(self.title)) + (f", sections: {titles}" if titles else "")
 
     def text(self, width: int = 100) -> str:
         """Plain text for a terminal."""

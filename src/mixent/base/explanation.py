@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.document import Content, Number, Table
+from mixent.base.result import MOST_ROWS, Result
 from mixent.core.arrays import Array
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Result):
     """The log-odds of each row's class against a rival, as a sum: log_odds = baseline + parts.sum(axis=1), exactly.
 
     Attributes
@@ -35,6 +37,8 @@ class Explanation:
         "class priors" or "average row".
     """
 
+    _title = "Explanation"
+
     label: np.ndarray
     rival: np.ndarray
     log_odds: Array
@@ -48,6 +52,18 @@ class Explanation:
     def values(self) -> list[list[str]]:
         """For each row what it holds for every part, as short text; of a component the class it mostly belongs to."""
         return self._values()
+
+    def _brief(self) -> str:
+        return f"{len(self.log_odds)} rows, {len(self.names)} {self.by}s, baseline={self.baseline_name!r}"
+
+    def _content(self) -> list[Content]:
+        header = ["label", "rival", "log-odds", self.baseline_name, *self.names]
+        columns = np.column_stack([self.log_odds, self.baseline, self.parts])[:MOST_ROWS]
+        labels = zip(self.label.tolist(), self.rival.tolist())
+        rows: list[list[Any]] = [
+            [str(a), str(b), *(Number(f"{x:+.2f}") for x in row)] for (a, b), row in zip(labels, columns)
+        ]
+        return [Table(f"Contributions of the {self.by}s to the log-odds of label against rival, nats", header, rows)]
 
     def frame(self) -> Any:
         """One row for each row explained, as a pandas DataFrame: label, rival, log_odds, baseline, then the parts."""

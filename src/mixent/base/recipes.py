@@ -6,12 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mixent.base.result import Result
+
 FEW = 2_000  # rows up to which settings are searched widely
 
 
-@dataclass(frozen=True)
-class Shape:
+@dataclass(frozen=True, repr=False)
+class Shape(Result):
     """Sizes of a table, as far as they decide which methods to try."""
+
+    _title = "Shape of a table"
+    _shown = ("n_rows", "n_columns", "n_classes")
 
     n_rows: int
     n_labelled: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
+
+from mixent.show import Short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,14 +44,6 @@ def plain(text: Any, longest: int = 40) -> str:
     text = " ".join(str(text).split())
     text = text if len(text) <= longest else text[: longest - 1] + "…"
     return (" " + text if text.startswith("_") else text).replace("$", r"\$")
-
-
-class Short:
-    """A dataclass that shows itself in a line: what would be long, by its size."""
-
-    def __repr__(self) -> str:
-        values = (f"{f.name}={_short(getattr(self, f.name))}" for f in fields(self) if f.repr)  # type: ignore[arg-type]
-        return f"{type(self).__name__}({', '.join(values)})"
 
 
 class Display(Short):
@@ -103,14 +96,6 @@ class Display(Short):
     def _draw(self, ax: Any) -> None:
         """Draw on axes; what a display defines."""
         raise NotImplementedError
-
-
-def _short(value: Any) -> str:
-    if hasattr(value, "shape") and value.shape:
-        return f"<{' x '.join(map(str, value.shape))} {value.dtype}>"
-    if isinstance(value, (list, tuple, dict)):
-        return f"<{type(value).__name__} of {len(value)}>"
-    return f"{value:.4g}" if isinstance(value, float) else repr(value)
 
 
 def class_style(i: int) -> dict[str, Any]:

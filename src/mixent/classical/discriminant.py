@@ -28,6 +28,7 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 
 from mixent.base.kernels import CUT
 from mixent.core.arrays import Array, log_sum_exp
+from mixent.show import Short
 
 REGULARIZATION = 1e-12  # of the scatter of the indicators, which may be singular with uncertain labels
 MIN_RESIDUAL = 1e-10  # lower bound of 1 - H_nn, which vanishes for a row that no other row predicts
@@ -110,8 +111,8 @@ def directions(target: Array, fit: Array, weight: Array) -> Array:
     return vectors * np.sign(last)  # the sign is arbitrary: make the coefficient of the last class positive
 
 
-@dataclass(frozen=True)
-class ClassGaussians:
+@dataclass(frozen=True, repr=False)
+class ClassGaussians(Short):
     """Gaussian densities of the classes with a common covariance."""
 
     means: Array  # (C, q)

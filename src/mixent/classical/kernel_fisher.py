@@ -26,6 +26,7 @@ from mixent.core.arrays import Array
 from mixent.data import Table, read_features
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.training_sets import in_batches
+from mixent.show import Short
 
 GAMMAS = 2.0 ** np.array([-6, -4, -3, -2, -1, 0, 1, 2])  # factors of gamma="scale"
 SHRINKAGES = 10.0 ** np.arange(-5, 2.5, 0.5)
@@ -315,8 +316,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         )
 
 
-@dataclass(frozen=True)
-class Basis:
+@dataclass(frozen=True, repr=False)
+class Basis(Short):
     """Basis functions of the discriminants: the kernel with training rows, Nyström features, or encoded columns."""
 
     kernel: Kernel

@@ -24,6 +24,7 @@ import numpy as np
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.executors import Executor
 from mixent.data import Table
+from mixent.show import Short
 
 BLOCK_CELLS = 1 << 20  # kernel values of a block: 8 MB
 MAX_DISTANCE = 1e100  # in units of a column's scale; its square is still finite
@@ -128,8 +129,8 @@ class OwnWindows:
         return OwnWindows(self.position[rows], self.log_remaining[rows])
 
 
-@dataclass(frozen=True)
-class Windows:
+@dataclass(frozen=True, repr=False)
+class Windows(Short):
     """The windows of all classes, sorted by class."""
 
     columns: Columns

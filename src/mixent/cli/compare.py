@@ -305,7 +305,7 @@ def print_comparison(screen: Screen, comparison: Comparison) -> None:
 
 def _scores(comparison: Comparison) -> Table:
     cv, ranking = comparison.cv, comparison.ranking()
-    means = {(entry["method"], entry["metric"]): entry["mean"] for entry in cv.summary()}
+    means = {(entry["method"], entry["metric"]): entry["mean"] for entry in cv.means()}
     best = {metric: min(means[method, metric] for method in ranking) for metric in HEADINGS}
     table = grid("\nmethod", *HEADINGS.values(), "fit\ns")
     for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:

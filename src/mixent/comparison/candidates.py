@@ -11,11 +11,14 @@ from mixent.base.recipes import Recipe, Setting, Shape
 from mixent.base.registry import entries
 from mixent.comparison.baselines import BASELINES
 from mixent.data import Categorical
+from mixent.show import Short
 
 
-@dataclass(frozen=True)
-class Candidate:
+@dataclass(frozen=True, repr=False)
+class Candidate(Short):
     """A method to be compared."""
+
+    _shown = ("name", "kind", "about")
 
     name: str
     estimator: Any  # not fitted

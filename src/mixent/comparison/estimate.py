@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mixent.base.params import check_choice
+from mixent.base.result import Result
 from mixent.data import encode
 from mixent.evaluate.paired import TTest, corrected_t_test
 from mixent.evaluate.records import CrossValidation
@@ -18,14 +19,21 @@ ALPHA = 0.05
 BOOTSTRAPS = 500
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Result):
     """The expected score of the recommended method, corrected for its selection as the best of many."""
+
+    _title = "Score corrected for selection"
+    _shown = ("value", "low", "high")
 
     value: float
     low: float  # ends of the 95 % interval
     high: float
     plain: float  # the uncorrected, optimistic score: the lowest mean over all rows of the first repeat
+
+    def __str__(self) -> str:
+        interval = f"95 % interval {self.low:.4g} to {self.high:.4g}"
+        return f"{self.value:.4g} ({interval}); without the correction {self.plain:.4g}"
 
 
 def paired_test(cv: CrossValidation, a: str, b: str, metric: str) -> TTest:

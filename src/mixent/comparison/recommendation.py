@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from mixent.base.capabilities import cells_of, is_able
+from mixent.base.document import Bullets, Content, Paragraph
 from mixent.base.multiple_tests import holm
+from mixent.base.result import Result
 from mixent.base.text import count
 from mixent.comparison.candidates import Candidate
 from mixent.comparison.estimate import ALPHA, Estimate, frequencies_loss, paired_test, with_unit
@@ -23,9 +25,12 @@ MISCALIBRATED = 0.05  # calibration error from which probabilities are not relia
 DRAWS = 200
 
 
-@dataclass(frozen=True)
-class Recommendation:
+@dataclass(frozen=True, repr=False)
+class Recommendation(Result):
     """The recommended method, a headline, and points that support it; `str()` has all of them."""
+
+    _title = "Recommendation"
+    _shown = ("method", "headline")
 
     method: str
     headline: str
@@ -34,6 +39,9 @@ class Recommendation:
     def with_points(self, points: Sequence[str]) -> Recommendation:
         """A copy with additional points."""
         return replace(self, points=(*self.points, *points))
+
+    def _content(self) -> list[Content]:
+        return [Paragraph(self.headline, lead=True), Bullets(self.points)]
 
     def __str__(self) -> str:
         return "\n".join([self.headline, *(f"- {point}" for point in self.points)])

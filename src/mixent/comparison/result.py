@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mixent.base.document import Bullets, Content, Paragraph
 from mixent.base.multiple_tests import adjusted_p_values, holm, homogeneous_groups
 from mixent.base.params import check_choice
 from mixent.base.recipes import Shape
-from mixent.base.style import Short
+from mixent.base.result import Records, Result, as_table
 from mixent.comparison.candidates import Candidate
 from mixent.comparison.estimate import ALPHA, Estimate, paired_test
 from mixent.comparison.recommendation import Recommendation
@@ -20,7 +21,7 @@ from mixent.evaluate.scores import METRICS
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Short):
+class Comparison(Result):
     """Comparison of methods on one table; `str()` is a table of scores and the recommendation.
 
     Attributes
@@ -52,6 +53,8 @@ class Comparison(Short):
         categorical.
     """
 
+    _title = "Comparison of methods"
+
     cv: CrossValidation
     candidates: dict[str, Candidate]
     skipped: dict[str, str]
@@ -74,20 +77,18 @@ class Comparison(Short):
         """Methods that worked in every fold, the best first."""
         return self.cv.ranking(check_choice("metric", metric or self.metric, METRICS))
 
-    def summary(self) -> list[dict[str, Any]]:
-        """One dict per method: method, kind, and mean and sd over the folds of every score, best first."""
+    def means(self) -> list[dict[str, Any]]:
+        """One dict per method: method, kind, and mean and sd over the folds of every score, the best first."""
         means: dict[str, dict[str, Any]] = {
             m: {"method": m, "kind": self.candidates[m].kind} for m in [*self.ranking(), *self.cv.methods]
         }
-        for entry in self.cv.summary():
+        for entry in self.cv.means():
             means[entry["method"]] |= {entry["metric"]: entry["mean"], f"{entry['metric']}_sd": entry["sd"]}
         return list(means.values())
 
     def frame(self) -> Any:
-        """`summary` as a pandas DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.summary()).set_index("method")
+        """The scores as a pandas DataFrame, a row for each method: its kind, and mean and sd of every score."""
+        return Records(self.means()).frame().set_index("method")
 
     def best(self, *, ours: bool, metric: str | None = None) -> str | None:
         """The best method of mixent, or the best of all others; None if there is none."""
@@ -104,13 +105,17 @@ class Comparison(Short):
                 )
         return paired_test(self.cv, a, b, metric)
 
-    def tests(self, metric: str | None = None) -> list[dict[str, Any]]:
-        """Every method against the best: method, mean difference, low, high, p_value, adjusted (Holm), significant."""
+    def tests(self, metric: str | None = None) -> Any:
+        """Corrected t test of every method against the best, as a table.
+
+        A pandas DataFrame, or a list of records without pandas: method, mean difference, low, high, p_value, adjusted
+        (Holm's adjustment) and significant.
+        """
         metric = metric or self.metric
         best, *others = self.ranking(metric)
         tests = [self.test(name, best, metric) for name in others]
         adjusted = holm([test.p_value for test in tests])
-        return [
+        records = [
             {
                 "method": name,
                 "mean": t.mean,
@@ -122,6 +127,7 @@ class Comparison(Short):
             }
             for name, t, p in zip(others, tests, adjusted)
         ]
+        return as_table(records, index="method")
 
     def groups(self, metric: str | None = None) -> list[list[str]]:
         """Maximal groups of methods, in order of their means, without significantly different pairs (Holm)."""
@@ -135,6 +141,16 @@ class Comparison(Short):
 
         write = import_module("mixent.report").comparison_report
         return write(path, self, title=title or "Comparison of classifiers", commands=commands)
+
+    def _brief(self) -> str:
+        score = float(self.cv.values(self.recommended, self.metric).mean())
+        return f"{len(self.cv.methods)} methods, recommended={self.recommended!r}, {self.metric}={score:.4g}"
+
+    def _content(self) -> list[Content]:
+        lead = Paragraph(self.recommendation.headline, lead=True)
+        skipped = [f"Left out: {name}: {reason}." for name, reason in self.skipped.items()]
+        notes = [Bullets(skipped)] if skipped else []
+        return [lead, Bullets(self.recommendation.points), *self.cv._content(), *notes]
 
     def __str__(self) -> str:
         ours = [name for name, candidate in self.candidates.items() if candidate.ours and name in self.cv.methods]

@@ -18,6 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from mixent.core.blocks import Block, BlockSource
 from mixent.core.executors import Executor, Threads
 from mixent.core.stats import Stats
+from mixent.show import Short
 
 P = TypeVar("P")  # parameters: a frozen dataclass of arrays
 R = TypeVar("R")  # the result of `prepare`, computed once per pass
@@ -108,9 +109,11 @@ class Stop:
     gain: float | None = None  # stop when the next update's certified gain per unit of weight is below this value
 
 
-@dataclass(frozen=True)
-class Step:
+@dataclass(frozen=True, repr=False)
+class Step(Short):
     """An entry of the history: one pass over the data and its result."""
+
+    _shown = ("n_pass", "objective", "gain", "kind")
 
     n_pass: int
     objective: float
@@ -154,9 +157,11 @@ class Proposal(Protocol):
         """Return (candidate or None, memory), given the accepted parameters and their plain update."""
 
 
-@dataclass(frozen=True)
-class Run(Generic[P]):
+@dataclass(frozen=True, repr=False)
+class Run(Short, Generic[P]):
     """Result of a run: parameters, the objective at these parameters, status, history."""
+
+    _shown = ("status", "n_passes", "objective")
 
     params: P
     objective: float
@@ -165,6 +170,9 @@ class Run(Generic[P]):
     n_passes: int
     message: str
     last: Event[P] | None = None  # state to resume from
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.n_passes} passes, objective {self.objective:.6g})"
 
     @property
     def notes(self) -> tuple[str, ...]:

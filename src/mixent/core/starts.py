@@ -10,12 +10,13 @@ from typing import Any, Generic, TypeVar
 from mixent.core.blocks import BlockSource
 from mixent.core.driver import Observer, Problem, Proposal, Run, Status, Stop, run
 from mixent.core.executors import Executor
+from mixent.show import Short
 
 P = TypeVar("P")
 
 
-@dataclass(frozen=True)
-class Starts(Generic[P]):
+@dataclass(frozen=True, repr=False)
+class Starts(Short, Generic[P]):
     """The short runs from all starts; `run` is the long run from the best."""
 
     short: tuple[Run[P], ...]  # empty when there was only one start

@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from mixent.data.frames import check_names, is_frame, unwrapped
 from mixent.data.soft import read_probabilities
 from mixent.data.values import families, family, listed, missing_mask
+from mixent.show import Short
 
 
-@dataclass(frozen=True)
-class Labels:
+@dataclass(frozen=True, repr=False)
+class Labels(Short):
     """What is known of each row's class, as a likelihood over the classes.
 
     Parameters
@@ -29,6 +30,8 @@ class Labels:
     codes : ndarray of int32, shape (n,), or None
         Position among the classes, -1 for absent; None when any label is soft.
     """
+
+    _shown = ("classes", "likelihood")
 
     classes: np.ndarray  # (C,)
     likelihood: np.ndarray  # (n, C)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from mixent.show import Short
+
 FLOAT_KINDS = ("continuous", "integer")  # stored in Table.X
 CODE_KINDS = ("categorical", "boolean")  # stored in Table.codes
 PLAIN_TYPES = (str, bool, int, float)  # what JSON keeps apart by itself
@@ -33,8 +35,8 @@ class Column:
     categories: tuple = ()
 
 
-@dataclass(frozen=True)
-class Schema:
+@dataclass(frozen=True, repr=False)
+class Schema(Short):
     """The columns of a table, in order.
 
     Parameters
@@ -53,6 +55,8 @@ class Schema:
     >>> Schema.from_json(schema.to_json()) == schema
     True
     """
+
+    _shown = ("names", "named")
 
     columns: tuple[Column, ...]
     named: bool

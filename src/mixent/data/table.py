@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 
 from mixent.data.schema import Column, Schema
+from mixent.show import Short
 
 if TYPE_CHECKING:
     from narwhals.stable.v1.typing import IntoDataFrame
@@ -18,8 +19,8 @@ Index = slice | np.ndarray
 TableLike: TypeAlias = Union["Table", "IntoDataFrame", ArrayLike]  # what estimators take as X
 
 
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, repr=False)
+class Table(Short):
     """Checked, typed rows.
 
     `read_features` takes a Table as well as a user's table. Cross-validation and ensembles read a table once and hand
@@ -39,6 +40,8 @@ class Table:
     source : the user's table, or the Part of another Table, or None
         See `given`.
     """
+
+    _shown = ("n_rows", "schema")
 
     X: np.ndarray  # (n, d)
     codes: np.ndarray | None  # (n, m)

@@ -8,12 +8,13 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.data import Schema, Table
+from mixent.show import Short
 
 ENCODINGS = ("bits", "codes")
 
 
-@dataclass(frozen=True)
-class ColumnEncoding:
+@dataclass(frozen=True, repr=False)
+class ColumnEncoding(Short):
     """Encoding of columns as numbers, fitted to all training rows (including those that a grid search holds out).
 
     "bits": standardized numbers with missing values at the mean, one-hot categories, and an indicator for each column

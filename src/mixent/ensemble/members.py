@@ -23,6 +23,7 @@ from mixent.ensemble.base_estimators import read_base
 from mixent.ensemble.inputs import Columns, Inputs
 from mixent.ensemble.output_columns import OutputColumns
 from mixent.ensemble.pmfs import hardened, one_hot, pmf
+from mixent.show import Short
 
 DECISIONS = ("auto", "soft", "hard")
 
@@ -65,8 +66,8 @@ class Members(ABC):
         return ()
 
 
-@dataclass(frozen=True)
-class NamedMembers(Members):
+@dataclass(frozen=True, repr=False)
+class NamedMembers(Short, Members):
     """Named classifiers and their input columns."""
 
     names: tuple[str, ...]
@@ -135,8 +136,8 @@ def noted(where: str) -> Iterator[None]:
         raise
 
 
-@dataclass(frozen=True)
-class EnsembleMembers(Members):
+@dataclass(frozen=True, repr=False)
+class EnsembleMembers(Short, Members):
     """The stages of boosting, or the members of bagging and forests of scikit-learn."""
 
     ensemble: Any

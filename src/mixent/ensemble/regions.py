@@ -21,10 +21,11 @@ from mixent.mixtures.model import select_columns
 from mixent.mixtures.options import Search
 from mixent.mixtures.predict import block_resp, each_row
 from mixent.mixtures.problem import MixtureParams, Ready
+from mixent.show import Short
 
 
-@dataclass(frozen=True)
-class RegionMixture:
+@dataclass(frozen=True, repr=False)
+class RegionMixture(Short):
     """The components of a mixture of some columns.
 
     kind "pooled": one mixture of all rows. "union": one mixture per class, with responsibilities over the components of

@@ -17,6 +17,7 @@ from mixent.base.folds import label_folds
 from mixent.base.params import check_choice, check_folds
 from mixent.base.priors import floored
 from mixent.base.progress import progress_bar
+from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array
 from mixent.data import read_features, read_labels, read_weights
 from mixent.ensemble.base_estimators import read_base
@@ -119,7 +120,7 @@ class TunedClassifier(ProbabilisticClassifier):
     model_: Any
     columns_: ColumnEncoding
     best_params_: dict
-    search_: list
+    search_ = RecordsAttribute()
 
     def __init__(
         self,

@@ -15,11 +15,14 @@ from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.ensemble.base_estimators import HALF, TINY, Trainer
 from mixent.ensemble.boosting import FAINT, BaseBoosting, Rows, log_odds, run_stages
+from mixent.show import Short
 
 
-@dataclass(frozen=True)
-class BinaryBoosting:
+@dataclass(frozen=True, repr=False)
+class BinaryBoosting(Short):
     """Boosting of one class (positive H) against another class, or against all others."""
+
+    _shown = ("labels", "errors", "bound")
 
     estimators: list  # M fitted stages
     labels: np.ndarray  # (2,) labels of the stages: the negative and the positive class

@@ -22,29 +22,39 @@ import numpy as np
 from scipy.special import entr, rel_entr
 
 from mixent.base.delegation import check_provides
+from mixent.base.document import Content, Number, Table
+from mixent.base.result import Records, Result
 from mixent.data import as_labels, classes_of, labelled_rows, row_weights
 from mixent.evaluate.scores import SMALLEST, read_predictions
 
 N_BINS = 10  # as many as calibration_error takes
 
 
-@dataclass(frozen=True)
-class Quantity:
+@dataclass(frozen=True, repr=False)
+class Quantity(Result):
     """A number, how sure it is, and what it means."""
+
+    _shown = ("name", "value", "std_error")
 
     name: str
     value: float
     std_error: float  # NaN where it cannot be estimated (one row)
     meaning: str
 
+    def __str__(self) -> str:
+        error = "" if np.isnan(self.std_error) else f" (standard error {self.std_error:.4f})"
+        return f"{self.name}: {self.value:.4f}{error}; {self.meaning}"
 
-@dataclass(frozen=True)
-class ErrorReport:
+
+@dataclass(frozen=True, repr=False)
+class ErrorReport(Result):
     """Errors of a model estimated from labelled rows; print it for a table.
 
     p is the truth, q the model. The fields after `distance_bound` need p and are None without it. Standard errors take
     rows as independent; weights enter up to their scale, so that large weights do not pass for many rows.
     """
+
+    _title = "Errors of a model"
 
     n_rows: int  # labelled rows of positive weight
     error: Quantity  # J, from labels
@@ -79,6 +89,26 @@ class ErrorReport:
     def to_dict(self) -> dict[str, Any]:
         """n_rows, and for every known quantity a dict of name, value, std_error and meaning."""
         return {"n_rows": self.n_rows} | {name: dict(vars(q)) for name, q in self.quantities.items()}
+
+    def _brief(self) -> str:
+        return f"n_rows={self.n_rows}, error={self.error.value:.4g}, log_loss={self.log_loss.value:.4g}"
+
+    def frame(self) -> Any:
+        """The quantities as a pandas DataFrame: name, value, std_error and meaning."""
+        return Records(dict(vars(q)) for q in self.quantities.values()).frame()
+
+    def _content(self) -> list[Content]:
+        rows = [
+            [
+                q.name,
+                Number(f"{q.value:.4f}"),
+                None if np.isnan(q.std_error) else Number(f"{q.std_error:.4f}"),
+                q.meaning,
+            ]
+            for q in self.quantities.values()
+        ]
+        title = f"Errors on {self.n_rows} labelled row{'s' * (self.n_rows != 1)}; p is the truth, q the model"
+        return [Table(title, ["", "value", "std. error", "meaning"], rows)]
 
     def __str__(self) -> str:
         rows = [("", "value", "std. error", "meaning")]

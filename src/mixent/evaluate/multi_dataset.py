@@ -12,21 +12,24 @@ import numpy as np
 
 from mixent.base.multiple_tests import holm
 from mixent.base.params import check_number
-from mixent.base.style import Short
+from mixent.base.result import Result
 from mixent.base.text import count
+from mixent.data.files import need_pandas
 from mixent.data.frames import check_names, is_frame
 from mixent.evaluate.paired_datasets import SetsTest, signed_rank_test
 from mixent.evaluate.text import p_text, without_rounding
 
 
 @dataclass(frozen=True, repr=False)
-class RankComparison(Short):
+class RankComparison(Result):
     """Methods ranked over data sets; `str()` is a summary.
 
     Rank 1 is the best. Mean ranks that differ by less than `critical_difference` are not significantly different by
     Nemenyi's test;
     `pairs` and `adjusted` are the signed-rank tests of all pairs with Holm's adjustment.
     """
+
+    _title = "Comparison over data sets"
 
     methods: list[str]  # (k,) as given
     sets: list[str]  # (N,)
@@ -70,6 +73,16 @@ class RankComparison(Short):
         if a == b:
             return 1.0
         return next(float(p) for pair, p in zip(self.pairs, self.adjusted) if set(pair.names) == {a, b})
+
+    def _brief(self) -> str:
+        ranks = dict(zip(self.methods, self.mean_ranks))
+        best = ", ".join(f"{name} {ranks[name]:.2f}" for name in self.order[:3])
+        return f"{len(self.methods)} methods, {len(self.sets)} data sets, p_value={self.p_value:.3g}; mean ranks {best}"
+
+    def frame(self) -> Any:
+        """The ranks as a pandas DataFrame: data sets as rows, methods as columns, the best mean rank first."""
+        pandas = need_pandas("for a table of ranks")
+        return pandas.DataFrame(self.ranks, index=self.sets, columns=self.methods)[self.order]
 
     def __str__(self) -> str:
         n, k = self.scores.shape

@@ -12,7 +12,7 @@ import numpy as np
 
 from mixent.base.delegation import check_classifier
 from mixent.base.params import check_choice, check_number, check_positive
-from mixent.base.style import Short
+from mixent.base.result import Result
 from mixent.evaluate.cross_validation import Progress, cross_validate
 from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.scores import METRICS
@@ -20,8 +20,11 @@ from mixent.evaluate.text import better, digits_of, p_text, verdict, without_rou
 
 
 @dataclass(frozen=True, repr=False)
-class FTest(Short):
+class FTest(Result):
     """What a 5x2cv F test found; `str()` is a sentence."""
+
+    _title = "5x2cv F test"
+    _shown = ("names", "metric", "mean", "p_value")
 
     f: float
     p_value: float  # of F(10, 5)
@@ -51,8 +54,11 @@ class FTest(Short):
 
 
 @dataclass(frozen=True, repr=False)
-class TTest(Short):
+class TTest(Result):
     """Mean difference of two methods with its interval; `str()` is a sentence."""
+
+    _title = "Paired t test"
+    _shown = ("names", "metric", "mean", "p_value")
 
     mean: float  # of score(a) - score(b): below 0, a is better
     std_error: float

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.style import Short
+from mixent.base.result import Result
 from mixent.base.text import count
 from mixent.evaluate.text import p_text, verdict, without_rounding
 
@@ -18,8 +18,11 @@ MOST_EXACT = 50  # data sets for which the signed-rank test counts all choices o
 
 
 @dataclass(frozen=True, repr=False)
-class SetsTest(Short):
+class SetsTest(Result):
     """What a sign or signed-rank test over data sets found; `str()` is a sentence."""
+
+    _title = "Paired test over data sets"
+    _shown = ("test", "names", "wins", "losses", "p_value")
 
     test: str  # "sign" or "signed-rank"
     statistic: float  # the smaller of: data sets won, sums of ranks

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.document import Content, Number, Table
 from mixent.base.params import check_choice
+from mixent.base.result import Records, Result
+from mixent.base.text import count
 from mixent.evaluate.scores import METRICS, SCALES
 from mixent.evaluate.text import without_rounding
 
@@ -47,13 +50,15 @@ class Recorded:
 
 
 @dataclass(frozen=True, repr=False)
-class CrossValidation(Recorded):
+class CrossValidation(Result, Recorded):
     """Scores of several methods in every fold of a cross-validation; `str()` is a table.
 
     `records` has one dict per method, repeat and fold: method, repeat, fold, n_train and n_test (rows with a label),
     the scores, fit_seconds, predict_seconds, labelled_only (the method could not use rows without a label) and failed
     (None, or the error).
     """
+
+    _title = "Cross-validation"
 
     records: list[dict[str, Any]]
     proba: dict[str, np.ndarray]  # method: (n, C) out-of-fold probabilities of the first repeat; NaN where never scored
@@ -72,8 +77,8 @@ class CrossValidation(Recorded):
         """The metric of a method in every repeat and fold; NaN where it failed."""
         return self._column(method, metric)
 
-    def summary(self) -> list[dict[str, Any]]:
-        """One dict per method and metric: method, metric, mean, sd (over the folds that worked), folds (how many)."""
+    def means(self) -> list[dict[str, Any]]:
+        """One dict per method and metric: method, metric, mean and sd over the folds without an error, folds."""
         rows = []
         for method in self.methods:
             for metric in TIMED:
@@ -89,15 +94,30 @@ class CrossValidation(Recorded):
         means = {method: self.values(method, metric).mean() for method in self.methods}
         return sorted((m for m in means if np.isfinite(means[m])), key=lambda m: means[m])
 
-    def __repr__(self) -> str:
+    def frame(self) -> Any:
+        """The scores as a pandas DataFrame: a row for each method and metric, with mean, sd and number of folds."""
+        return Records(self.means()).frame()
+
+    def _brief(self) -> str:
         repeats, folds = len(self.folds), int(self.folds.max()) + 1
-        return f"CrossValidation({len(self.methods)} methods, {folds} folds, {repeats} repeats, {len(self.y)} rows)"
+        sizes = (len(self.methods), "method"), (folds, "fold"), (repeats, "repeat"), (len(self.y), "row")
+        return ", ".join(count(n, what) for n, what in sizes)
+
+    def _content(self) -> list[Content]:
+        means = {(s["method"], s["metric"]): s["mean"] for s in self.means()}
+        rows: list[list[Any]] = [[method, *(_number(means[method, m], m) for m in SHOWN)] for method in self._ordered()]
+        header = ["method", "error (%)", "log-loss", "Brier score", "calibration error (%)", "seconds per fit"]
+        return [Table(f"Means over {self._brief().split(', ', 1)[1]}, the best first", header, rows)]
+
+    def _ordered(self) -> list[str]:
+        """All methods, the best first, those that failed last."""
+        return [*self.ranking(), *(m for m in self.methods if m not in self.ranking())]
 
     def __str__(self) -> str:
         """Means over the folds, the best first."""
-        means = {(s["method"], s["metric"]): s["mean"] for s in self.summary()}
+        means = {(s["method"], s["metric"]): s["mean"] for s in self.means()}
         lines = ["method                       error %  log-loss     Brier  calib. %     fit s"]
-        for method in [*self.ranking(), *(m for m in self.methods if m not in self.ranking())]:
+        for method in self._ordered():
             values = {metric: means[method, metric] for metric in SHOWN}
             cells = [SCALES[metric].text(v) if np.isfinite(v) else "failed" for metric, v in values.items()]
             lines.append(f"{method:<26}" + "".join(f"{cell:>10}" for cell in cells))
@@ -122,6 +142,10 @@ class CrossValidation(Recorded):
             return {"mean": mean, "se": float("nan"), "p_value": float("nan")}
         test = corrected_t_test(gap, float(np.mean([r["n_test"] / r["n_train"] for r in self.records])))
         return {"mean": test.mean, "se": test.std_error, "p_value": test.p_value}
+
+
+def _number(value: float, metric: str) -> Number:
+    return Number(SCALES[metric].text(value) if np.isfinite(value) else "failed")
 
 
 def check_asked(method: str, methods: list[str], metric: str, metrics: tuple[str, ...]) -> None:

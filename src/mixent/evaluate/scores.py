@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mixent.base.document import Content, Number, Table
+from mixent.base.result import Result
 from mixent.data import as_labels, classes_of, encode, row_weights
+from mixent.data.files import need_pandas
 from mixent.data.labels import label_value
 
 SMALLEST = 1e-15  # probabilities below this count as this in log_loss
@@ -114,14 +117,28 @@ def _brier(true: np.ndarray, proba: np.ndarray, weight: np.ndarray) -> float:
     return _mean(np.einsum("nc,nc->n", miss, miss), weight)
 
 
-@dataclass(frozen=True)
-class Reliability:
+@dataclass(frozen=True, repr=False)
+class Reliability(Result):
     """Predicted probability against observed frequency in bins of equal mass."""
+
+    _title = "Reliability"
+    _shown = ("predicted", "observed")
 
     predicted: np.ndarray  # (B,) mean predicted probability
     observed: np.ndarray  # (B,) share of the mass where the event happened
     mass: np.ndarray  # (B,) weight in the bin
     n_rows: np.ndarray  # (B,) effective rows: (sum w)^2 / sum w^2
+
+    def frame(self) -> Any:
+        """The bins as a pandas DataFrame: predicted, observed, mass and n_rows."""
+        names = ("predicted", "observed", "mass", "n_rows")
+        return need_pandas("for a table of bins").DataFrame({name: getattr(self, name) for name in names})
+
+    def _content(self) -> list[Content]:
+        columns = np.column_stack([self.predicted, self.observed, self.mass, self.n_rows])
+        rows = [[Number(f"{x:.4g}") for x in row] for row in columns]
+        header = ["predicted probability", "observed frequency", "weight", "effective rows"]
+        return [Table("Bins of equal mass", header, rows)]
 
     def band(self, z: float = 1.96) -> tuple[np.ndarray, np.ndarray]:
         """Wilson interval of the observed frequency (95 % for z = 1.96), taking rows as independent."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.data import listed
 from mixent.data.frames import check_names, is_frame, unwrapped
@@ -19,6 +20,7 @@ from mixent.fusion.calibration import Calibration
 from mixent.fusion.reading import by_name
 from mixent.fusion.scales import line_pmf
 from mixent.fusion.sources import Layout, Source
+from mixent.show import Short
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
@@ -28,8 +30,8 @@ FEW = 100  # symbols that are compared with a whole column one after the other
 Column: TypeAlias = Any  # labels, scores or probabilities of one source: array, list, column of a frame, or dict
 
 
-@dataclass(frozen=True)
-class Answers:
+@dataclass(frozen=True, repr=False)
+class Answers(Short):
     """For each source, the symbol of every item or a distribution over its symbols."""
 
     responses: tuple[np.ndarray, ...]  # (n,) codes, -1 without an answer; or (n, S_j) distributions, 0 without
@@ -53,9 +55,12 @@ class Answers:
         return np.stack([values >= 0 if values.ndim == 1 else values.any(axis=1) for values in self.responses])
 
 
-@dataclass(frozen=True)
-class LongAnswers:
+@dataclass(frozen=True, repr=False)
+class LongAnswers(Result):
     """A long table with one column for each source, items in the order of their first rows; see `long_answers`."""
+
+    _title = "Answers of the sources"
+    _shown = ("items", "values")
 
     items: np.ndarray  # (n,) names
     values: dict[str, Column]  # source -> (n,) values, or symbol -> (n,) probabilities

@@ -23,7 +23,9 @@ from functools import cached_property
 import numpy as np
 from scipy.stats import chi2, norm
 
+from mixent.base.document import Cell, Content, Number, Table
 from mixent.base.priors import floored, shifted_priors
+from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
 from mixent.fusion.sources import Layout
@@ -32,9 +34,12 @@ TOL, PASSES = 1e-10, 2000
 MIN_ITEMS = 20  # of a test: with fewer the variance is not estimated well enough
 
 
-@dataclass(frozen=True)
-class PriorEstimate:
+@dataclass(frozen=True, repr=False)
+class PriorEstimate(Result):
     """Class priors of the batch by composite likelihood, with intervals for both sampling errors."""
+
+    _title = "Class priors of the batch"
+    _shown = ("prior", "low", "high")
 
     prior: Array  # (K,)
     low: Array  # (K,)
@@ -43,6 +48,12 @@ class PriorEstimate:
     batch_std: Array  # (K,) sampling error of the items
     calibration_std: Array  # (K,) sampling error of the confusion matrices
     confidence: float
+
+    def _content(self) -> list[Content]:
+        columns = np.column_stack([self.prior, self.low, self.high, self.batch_std, self.calibration_std])
+        rows: list[list[Cell]] = [[str(k), *(Number(f"{x:.3f}") for x in row)] for k, row in enumerate(columns)]
+        header = ["class", "prior", "low", "high", "std. error (items)", "std. error (calibrations)"]
+        return [Table(f"Estimates with {100 * self.confidence:g} % intervals, classes in sorted order", header, rows)]
 
 
 @dataclass(frozen=True)
@@ -241,14 +252,25 @@ def _roots(matrices: Array) -> Array:
     return (vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]) @ vectors.swapaxes(-1, -2)
 
 
-@dataclass(frozen=True)
-class PriorShiftTest:
+@dataclass(frozen=True, repr=False)
+class PriorShiftTest(Result):
     """Test whether the class priors of the batch differ from `Fuser.class_prior`."""
+
+    _title = "Test of a prior shift"
+    _shown = ("p_value", "robust_p_value", "significant")
 
     statistic: float  # 2 (log L at the batch's priors - log L at the reference), by the product rule
     p_value: float  # likelihood-ratio test of Saerens, Latinne and Decaestecker: exact rates, independent sources
     robust_p_value: float  # Wald test for dependent sources and estimated rates; NaN with few items
     significant: bool  # robust_p_value below 1 - confidence
+
+    def __str__(self) -> str:
+        differ = "differ" if self.significant else "do not differ"
+        robust = "not tested" if np.isnan(self.robust_p_value) else f"robust p = {self.robust_p_value:.2g}"
+        return (
+            f"The class priors {differ} significantly from the reference ({robust}; likelihood ratio "
+            f"{self.statistic:.2f}, p = {self.p_value:.2g})."
+        )
 
 
 def prior_shift_test(

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from mixent.base.delegation import aligned
+from mixent.base.document import Content, Table
 from mixent.base.folds import label_folds
 from mixent.base.params import check_number
+from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.data import listed, read_labels
 from mixent.fusion.reading import alphabet_of, by_name, counts_by_name, read_names, read_numbers, read_values
@@ -35,7 +37,7 @@ class Options(TypedDict, total=False):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibration:
+class Calibration(Result):
     """Confusion counts of a source on labelled rows.
 
     The confusion matrix of the source is estimated by the smoothed relative frequencies
@@ -131,9 +133,14 @@ class Calibration:
     def __hash__(self) -> int:
         return hash((self.classes, self.symbols, self.counts.tobytes()))
 
-    def __repr__(self) -> str:
+    def _brief(self) -> str:
         rows = ", ".join(f"{label!r}: {n:g}" for label, n in zip(self.classes, self.n_rows))
-        return f"Calibration(rows={{{rows}}}, symbols={listed(list(self.symbols))})"
+        return f"rows={{{rows}}}, symbols={listed(list(self.symbols))}"
+
+    def _content(self) -> list[Content]:
+        counts = self.counts.reshape(len(self.classes), len(self.symbols), -1).sum(axis=2)
+        rows = [[str(label), *row] for label, row in zip(self.classes, counts.tolist())]
+        return [Table("Rows of each class with each answer", ["class", *map(str, self.symbols)], rows)]
 
     def _read_counts(self) -> Array:
         n_cells = () if self.cells is None else (len(self.cells),)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixent.base.result import Result
 from mixent.base.text import class_name, count
 from mixent.fusion.answers import AnswersLike
 from mixent.fusion.batch import Batch
 from mixent.fusion.calibration import Calibration
 from mixent.fusion.rules import majority
+from mixent.show import Short
 
 if TYPE_CHECKING:
     from mixent.fusion.estimator import Fuser
@@ -21,8 +23,8 @@ MAX_CONTRIBUTIONS = 5  # listed for each decision
 MIN_NATS = 0.005  # smaller contributions are not listed
 
 
-@dataclass(frozen=True)
-class Decisions:
+@dataclass(frozen=True, repr=False)
+class Decisions(Short):
     """The predicted class and the class of the majority, for the patterns of a batch."""
 
     batch: Batch
@@ -40,9 +42,11 @@ class Decisions:
         return float(self.batch.weight @ patterns)
 
 
-@dataclass(frozen=True)
-class Contribution:
+@dataclass(frozen=True, repr=False)
+class Contribution(Result):
     """Contribution of a source, or of the class priors (source and answer None), to the log-odds, in nats."""
+
+    _shown = ("source", "answer", "nats")
 
     source: str | None
     answer: str | None
@@ -53,9 +57,11 @@ class Contribution:
         return f"class priors ({nats})" if self.source is None else f"{self.source} ({self.answer}, {nats})"
 
 
-@dataclass(frozen=True)
-class Case:
+@dataclass(frozen=True, repr=False)
+class Case(Result):
     """A pattern with different predicted and majority classes, with contributions to the log-odds of the two."""
+
+    _shown = ("predicted", "majority", "probability", "n_items")
 
     pattern: int
     n_items: float

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import MIN_ITEMS, Marginals, covariance_factor, item_covariance
@@ -16,9 +17,12 @@ MIN_VARIANCE = 1e-12  # of the answers of a source within a class
 MAX_PAIRS = 2000  # pairs of sources that are tested individually
 
 
-@dataclass(frozen=True)
-class Dependence:
+@dataclass(frozen=True, repr=False)
+class Dependence(Result):
     """Dependence of pairs of sources within a class."""
+
+    _title = "Dependence of the sources"
+    _shown = ("n_effective", "overall_z", "largest")
 
     z: Array  # (J, J) agreement in excess of the confusion matrices, in standard errors; NaN: not tested
     correlation: Array  # (J, J) of their answers within a class
@@ -30,6 +34,12 @@ class Dependence:
     def largest(self) -> float:
         """The largest z of any pair, except declared copies; zero where none was tested."""
         return float(np.nanmax(np.append(self.z[np.triu_indices(len(self.z), 1)], 0.0)))
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.std)} sources are equivalent to {self.n_effective:.2f} independent ones. Excess agreement: the "
+            f"largest z of a pair is {self.largest:.1f}, that of all pairs {self.overall_z:.1f}."
+        )
 
 
 def dependence(marginals: Marginals) -> Dependence:

@@ -7,18 +7,27 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
+from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.fusion.batch_priors import MIN_ITEMS, Marginals
 
 
-@dataclass(frozen=True)
-class Drift:
+@dataclass(frozen=True, repr=False)
+class Drift(Result):
     """Test of a source's histogram against its calibration, at the priors estimated from the other sources."""
+
+    _title = "Drift of a source"
+    _shown = ("statistic", "p_value")
 
     observed: Array  # (S_j,) shares of its symbols in the batch
     expected: Array  # (S_j,)
     statistic: float
     p_value: float  # NaN without a test: no other source, too few items, or a source with a context
+
+    def __str__(self) -> str:
+        if np.isnan(self.p_value):
+            return "Not tested: there is no other source, there are too few items, or the source has a context."
+        return f"Chi-squared test of the answers against the calibration: {self.statistic:.2f}, p = {self.p_value:.2g}."
 
 
 def drift(marginals: Marginals, j: int, correlation: Array) -> Drift:

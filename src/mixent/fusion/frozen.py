@@ -11,6 +11,7 @@ from mixent.base.priors import floored
 from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
 from mixent.fusion.rules import majority, mean_posterior, mean_ratio, posterior_of, trimmed_mean
+from mixent.show import Short
 
 
 class FrozenRule(Protocol):
@@ -34,8 +35,8 @@ class FrozenRule(Protocol):
         """(K,) contribution of the class priors to log q."""
 
 
-@dataclass(frozen=True)
-class Weighted:
+@dataclass(frozen=True, repr=False)
+class Weighted(Short):
     """log q_i(k) = const + log p_k + sum_j t_j log r_ij(k), for product rules (t_j a share of a vote) and pools."""
 
     trust: Array  # (J,)
@@ -56,8 +57,8 @@ class Weighted:
         return np.log(np.maximum(self.prior, 1e-300))
 
 
-@dataclass(frozen=True)
-class LogLinear:
+@dataclass(frozen=True, repr=False)
+class LogLinear(Short):
     """log q_i(k) = const + offset_k + sum of the weights of the answers, for "min-divergence" and "dawid-skene"."""
 
     weights: Array  # (S, K)
@@ -89,8 +90,8 @@ class LogLinear:
         return self.offset
 
 
-@dataclass(frozen=True)
-class _Averaged:
+@dataclass(frozen=True, repr=False)
+class _Averaged(Short):
     """Base of the rules whose posteriors are averages, without additive contributions of the sources."""
 
     prior: Array  # (K,)

@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import FAINT, INK, Display, Short, color, divided, marker, plain, share_colors, tidy
+from mixent.base.style import FAINT, INK, Display, color, divided, marker, plain, share_colors, tidy
 from mixent.base.text import count
+from mixent.show import Short
 
 MAX_STATES = 10  # number of states up to which probabilities are written
 MAX_VALUES = 12  # number of categories drawn; those that differ most between states

@@ -31,10 +31,11 @@ from mixent.hmm.problem import ChainParams, ChainProblem
 from mixent.hmm.sequences import SequenceBlock, SequenceBlocks, Sequences
 from mixent.mixtures.fitting import blocks
 from mixent.mixtures.init import Summary, summarize
+from mixent.show import Short
 
 
-@dataclass(frozen=True)
-class FittedChain:
+@dataclass(frozen=True, repr=False)
+class FittedChain(Short):
     """A fitted hidden Markov model: the problem, the parameters and the run."""
 
     problem: ChainProblem

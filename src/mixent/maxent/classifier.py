@@ -15,6 +15,7 @@ from mixent.base.executors import choose_executor
 from mixent.base.params import check_folds
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
+from mixent.base.result import RecordsAttribute
 from mixent.data import Table, check_spread, read_features, read_labels, read_weights
 from mixent.maxent.constraints import Constraints
 from mixent.maxent.feature_arguments import check_pmfs, read_groups, read_pairs, read_probabilistic
@@ -152,6 +153,7 @@ class MaxEntClassifier(EntropyModel):
     True
     """
 
+    path_ = RecordsAttribute()
     _groups = {"features": read_numeric, "selection": read_selection}
 
     def __init__(

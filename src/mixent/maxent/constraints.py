@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.document import Content, Number, Table
+from mixent.base.result import MOST_ROWS, Result
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.core.stats import Stats
@@ -16,9 +18,11 @@ from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
 
 
-@dataclass(frozen=True)
-class Constraints:
+@dataclass(frozen=True, repr=False)
+class Constraints(Result):
     """The constraints on P[class, value] of a fitted model: probability in the data, in the model, and multiplier."""
+
+    _title = "Constraints"
 
     features: tuple[str, ...]  # (S,) the feature of each cell
     values: tuple[str, ...]  # (S,)
@@ -32,6 +36,23 @@ class Constraints:
     def residuals(self) -> Array:
         """(S, C) P_m - P_g; zero without a prior."""
         return self.model - self.truth
+
+    def _brief(self) -> str:
+        features, largest = len(self.strength), np.abs(self.residuals).max(initial=0.0)
+        return f"{self.truth.size} constraints, {features} features, largest residual={largest:.2g}"
+
+    def _content(self) -> list[Content]:
+        header = [
+            "feature",
+            "value",
+            *(f"{kind}, {c}" for c in self.classes for kind in ("P truth", "P model", "gamma")),
+        ]
+        rows: list[list[Any]] = []
+        for s, (feature, value) in enumerate(zip(self.features[:MOST_ROWS], self.values)):
+            cells = zip(self.truth[s], self.model[s], self.multipliers[s])
+            rows.append([feature, value, *(Number(f"{x:.3g}") for cell in cells for x in cell)])
+        caption = "Probability of each value with each class in the data and in the model, and multiplier gamma (nats)"
+        return [Table(caption, header, rows)]
 
     def frame(self) -> Any:
         """A pandas DataFrame with a row for every feature, value and class."""

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from mixent.base.style import Short
 from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.maxent.terms import Binned, Hidden, Latent, Moments, pmf_values
+from mixent.show import Short
 
 TAIL = 0.002  # share of the rows beyond either end of a curve
 EXTREME = 0.01  # share of the rows at either end that are ignored when the strongest range is determined

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.core.driver import Stop
 from mixent.core.executors import Executor
@@ -42,9 +43,12 @@ WIDEST = 2000  # most cells for which all pairs are counted
 NONE = 1e-6  # degrees of freedom of a constant feature, up to rounding
 
 
-@dataclass(frozen=True)
-class SelectionStep:
+@dataclass(frozen=True, repr=False)
+class SelectionStep(Result):
     """One step of forward selection."""
+
+    _title = "Step of the selection"
+    _shown = ("name", "gain", "score", "kept")
 
     name: str  # the added feature, or pair of features
     expected_gain: float  # predicted gain of the log-likelihood, nats

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.result import Result
 from mixent.core.arrays import Array, softmax_columns
 from mixent.data import Table
 from mixent.maxent.joint_problem import Pairwise, Rows, conditionals
@@ -111,8 +112,8 @@ class RowInference:
         return phi
 
 
-@dataclass(frozen=True)
-class ColumnScore:
+@dataclass(frozen=True, repr=False)
+class ColumnScore(Result):
     """How well a column is predicted from all others, over the rows in which it is observed."""
 
     n_rows: int

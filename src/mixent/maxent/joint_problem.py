@@ -27,6 +27,7 @@ from mixent.core.driver import Observer, Problem, Run, Stop, run
 from mixent.core.executors import Executor
 from mixent.core.proposals import Squarem
 from mixent.core.stats import Stats
+from mixent.show import Short
 
 UNBOUNDED = (
     "the gain per row fell below tol, but the multipliers of pairs that never occur together have no finite optimum"
@@ -36,8 +37,8 @@ BLOCK_BYTES = 2 << 20  # memory of the cells of a block
 UNSEEN = -30.0  # multiplier of values that never occur, instead of minus infinity
 
 
-@dataclass(frozen=True)
-class Pairwise:
+@dataclass(frozen=True, repr=False)
+class Pairwise(Short):
     """The parameters: a multiplier for every cell, and one for every pair of cells of different columns."""
 
     single: Array  # (S,)

@@ -12,10 +12,11 @@ from mixent.data import Table
 from mixent.maxent.joint_problem import Rows, spans_of
 from mixent.mixtures.columns import ColumnMixture
 from mixent.mixtures.univariate import fit_columns
+from mixent.show import Short
 
 
-@dataclass(frozen=True)
-class Category:
+@dataclass(frozen=True, repr=False)
+class Category(Short):
     """A discrete column: one cell for each of its values."""
 
     name: str
@@ -29,8 +30,8 @@ class Category:
         return np.equal(table.codes[:, self.column], np.arange(len(self.values))[:, None]).astype(float)
 
 
-@dataclass(frozen=True)
-class Hidden:
+@dataclass(frozen=True, repr=False)
+class Hidden(Short):
     """A continuous column: the hidden component of its mixture, P[M = j | a], as a probabilistic instance."""
 
     name: str
@@ -51,8 +52,8 @@ class Hidden:
         return out
 
 
-@dataclass(frozen=True)
-class Constant:
+@dataclass(frozen=True, repr=False)
+class Constant(Short):
     """A column with a single value: it is not informative and has no cells."""
 
     name: str

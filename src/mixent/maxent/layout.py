@@ -13,12 +13,13 @@ from mixent.data import Table
 from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
 from mixent.maxent.terms import Crossed, CrossedDense, Dense, Discrete, Hidden, Moments, Term, mask_of
+from mixent.show import Short
 
 NARROWEST = 0.05  # least range of a cell: the prior of a cell with a smaller range is not widened further
 
 
-@dataclass(frozen=True)
-class Layout:
+@dataclass(frozen=True, repr=False)
+class Layout(Short):
     """The terms of a model, discrete terms first, and the positions of their cells."""
 
     discrete: tuple[Discrete, ...]

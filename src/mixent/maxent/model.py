@@ -16,6 +16,7 @@ from mixent.base.convergence import FittedByRun, warn_unconverged
 from mixent.base.explanation import Explanation
 from mixent.base.params import check_choice, check_count, check_positive
 from mixent.base.priors import LEAST, floored
+from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array
 from mixent.core.driver import Stop
 from mixent.data import Table
@@ -47,6 +48,7 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
 
     layout_: Layout
     params_: Multipliers
+    prior_variances_tried_ = RecordsAttribute()
     _explained_by = "column"
     _absent_value = "missing"
 

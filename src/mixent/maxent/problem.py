@@ -24,10 +24,11 @@ from mixent.core.stats import Stats
 from mixent.maxent.blocks import RowBlocks, Rows
 from mixent.maxent.cells import Cells
 from mixent.maxent.curvature import Curvature, Diagonal, Hessian, Variance, precision
+from mixent.show import Short
 
 
-@dataclass(frozen=True)
-class Multipliers:
+@dataclass(frozen=True, repr=False)
+class Multipliers(Short):
     """The parameters: a Lagrange multiplier for every constraint."""
 
     bias: Array  # (C,)

@@ -23,6 +23,7 @@ from mixent.med.net_structure import Parents
 from mixent.med.solving import Search, Solution
 from mixent.med.training_sets import Subset, in_batches
 from mixent.med.tree_columns import CodedColumn, TreeColumns
+from mixent.show import Short
 
 MAX_CELLS = 10**5  # of the table of a column
 
@@ -110,8 +111,8 @@ def row_products(a: csr_array, b: csr_array) -> csr_array:
     return csr_array((products, columns, indptr), shape=(a.shape[0], a.shape[1] * b.shape[1]))
 
 
-@dataclass(frozen=True)
-class NetModel:
+@dataclass(frozen=True, repr=False)
+class NetModel(Short):
     """The columns and structures, which with the distributions of the tables give the scores of rows."""
 
     columns: TreeColumns

@@ -16,6 +16,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import softmax
 
 from mixent.core.arrays import Array, weighted_quantile
+from mixent.show import Short
 
 PRIOR_MEAN, PRIOR_STD = np.log(3.0), 2.0  # of log a, for scores divided by their typical lead
 MAX_SCORE = 1e100  # scores are clipped here, to avoid overflow
@@ -23,8 +24,8 @@ OFFSET_STD = 5.0  # prior standard deviation of an offset
 LOG_SLOPES = np.linspace(-10.0, 10.0, 41)  # grid of log a, since the likelihood may have several maxima
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, repr=False)
+class Calibration(Short):
     """Map from scores to log-probabilities."""
 
     slope: float

@@ -40,6 +40,7 @@ from mixent.med.options import Margin
 from mixent.med.problem import Plane
 from mixent.med.solving import Discriminant, dual_coefficients
 from mixent.med.training_sets import FeatureTrainingSet, KernelTrainingSet, Subset, TrainingSet, in_batches
+from mixent.show import Short
 
 # Values of C for C="auto". With the exponential prior a C near 1 requires almost no margin, like a small C elsewhere.
 GRIDS = {
@@ -376,8 +377,8 @@ class MEDClassifier(MEDBase):
         return able(tags, missing=FILLED, explanations=no('see `coef_` of kernel="linear"'))
 
 
-@dataclass(frozen=True)
-class DiscriminantFunction:
+@dataclass(frozen=True, repr=False)
+class DiscriminantFunction(Short):
     """Expected discriminant functions: linear in features, or in the kernel with the support rows."""
 
     weights: Array  # (r, C)

@@ -8,13 +8,14 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.data import Schema, Table
+from mixent.show import Short
 
 FILLED = "a number is replaced by its mean, with an indicator column"
 MAX_RATIO = 1e8  # of standard deviations; beyond it an unscaled kernel depends on one column only
 
 
-@dataclass(frozen=True)
-class Encoder:
+@dataclass(frozen=True, repr=False)
+class Encoder(Short):
     """Scaled continuous columns, indicator columns of their missing values, and one-hot encoded categories.
 
     A missing number is replaced by the mean; a missing category has only zeros.

@@ -30,6 +30,7 @@ from mixent.med.features import RowFeatures
 from mixent.med.interior_point import local_minimum
 from mixent.med.margins import MarginPrior
 from mixent.med.problem import PROXIMAL, imbalance_penalty
+from mixent.show import Short
 
 MAX_ITER = 100  # conjugate gradient iterations
 EXACT, LOOSE = 1e-10, 1e-5  # their relative squared residual; the second from MANY rows on, where steps are expensive
@@ -38,8 +39,8 @@ MAX_DIRECT, MAX_ENTRIES = 600, 2 * 10**5  # constraints, and entries of their fe
 CUT = 1e-14  # relative eigenvalues of the kernel matrix that count as zero
 
 
-@dataclass(frozen=True)
-class JointDistribution:
+@dataclass(frozen=True, repr=False)
+class JointDistribution(Short):
     """The distributions of all families, and the mean of the bias."""
 
     parts: tuple[Distribution, ...]

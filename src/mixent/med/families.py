@@ -19,6 +19,7 @@ from scipy.special import gammaln, polygamma, psi
 from mixent.core.arrays import Array
 from mixent.core.driver import OutsideDomainError
 from mixent.med.spanning_trees import SpanningTrees, declared, n_vertices, packed, unpacked
+from mixent.show import Short
 
 
 class Distribution(ABC):
@@ -344,8 +345,8 @@ class TreeTables(Distribution):
         return TreeTables(T, self.layout, self.structure)
 
 
-@dataclass(frozen=True)
-class Product(Distribution):
+@dataclass(frozen=True, repr=False)
+class Product(Short, Distribution):
     """A product of independent distributions."""
 
     parts: tuple[Distribution, ...]

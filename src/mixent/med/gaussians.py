@@ -35,10 +35,11 @@ from mixent.med.problem import (
     linearized_margins,
     margin_stats,
 )
+from mixent.show import Short
 
 
-@dataclass(frozen=True)
-class NormalWishart:
+@dataclass(frozen=True, repr=False)
+class NormalWishart(Short):
     """N(mean; m, V / N) IW(V; S, N)."""
 
     rows: float  # N
@@ -174,8 +175,8 @@ def class_posterior(
     return NormalWishart(N, m, scale[:, None] * root)
 
 
-@dataclass(frozen=True)
-class ClassNormalWisharts:
+@dataclass(frozen=True, repr=False)
+class ClassNormalWisharts(Short):
     """The distributions over the Gaussians of all classes, and the mean of the bias."""
 
     classes: tuple[NormalWishart, ...]

@@ -26,6 +26,7 @@ from mixent.med.features import CountFeatures, FeatureMatrix, RowFeatures
 from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_tables import counted_tables
 from mixent.med.wishart import Wishart
+from mixent.show import Short
 
 POWER_ITERATIONS = 30  # for the initialization
 SPARE = 1  # more cells of a category, for values that do not occur in the training rows: they are new, not missing
@@ -303,8 +304,8 @@ def _principal_axis(Z: Array, weight: Array) -> tuple[float, tuple[Array, Array]
 # --- components and states ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class NoveltyMixture(NoveltyModel):
+@dataclass(frozen=True, repr=False)
+class NoveltyMixture(Short, NoveltyModel):
     """A mixture: T = (counts of the components, natural parameters of each)."""
 
     scale: Scale

@@ -23,10 +23,11 @@ from mixent.med.training_sets import Subset, in_batches
 from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_mixture import fit_tree_mixture
 from mixent.med.tree_tables import EdgeTables, best_tree, counted_tables, fixed_tables
+from mixent.show import Short
 
 
-@dataclass(frozen=True)
-class TreeModel:
+@dataclass(frozen=True, repr=False)
+class TreeModel(Short):
     """The columns, components and known tables, which with the distributions give the scores of rows."""
 
     columns: TreeColumns

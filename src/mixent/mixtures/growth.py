@@ -48,15 +48,20 @@ from mixent.mixtures.partial import (
 )
 from mixent.mixtures.predict import each_row, responsibilities
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
+from mixent.show import Short
 
 BRIEF = Stop(1e-4, 25)  # for partial EM, whose results are only compared
 
 By = str | Callable[[Fitted, Candidate], float]  # rule by which growth selects a candidate
 
 
-@dataclass(frozen=True)
-class Stage:
+@dataclass(frozen=True, repr=False)
+class Stage(Short):
     """A mixture fitted during growth, and the cost of the step to it."""
+
+    _shown = ("n_components", "covariance", "log_likelihood", "n_free")
+
+    _shown = ("n_components", "covariance", "log_likelihood", "n_free")
 
     n_components: int
     covariance: str

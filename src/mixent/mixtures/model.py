@@ -14,6 +14,7 @@ from mixent.base.capabilities import YES, CapableTags, able, yes
 from mixent.base.convergence import FittedByRun, warn_unconverged
 from mixent.base.options import Estimator
 from mixent.base.params import check_count
+from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import Run, Stop, run
@@ -57,6 +58,7 @@ class MixtureModel(FittedByRun, Estimator):
     params_: MixtureParams
     schema_: Schema
     run_: Run
+    search_ = RecordsAttribute()
     statistics_: Any  # PastStatistics of the training rows, for `partial_fit`
     varying_: np.ndarray  # positions among the continuous columns
     constants_: Array  # (d,) NaN where a column varies

@@ -17,10 +17,11 @@ from mixent.core.arrays import Array
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import ProductFamily
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, MixtureStats
+from mixent.show import Short
 
 
-@dataclass(frozen=True)
-class PastStatistics:
+@dataclass(frozen=True, repr=False)
+class PastStatistics(Short):
     """Expected sufficient statistics of all rows so far."""
 
     counts: Array  # (C, K) rows of each class in each component

@@ -18,12 +18,15 @@ from mixent.core.blocks import Block
 from mixent.core.driver import Problem
 from mixent.core.stats import Stats
 from mixent.families.product import Components, ComponentStats, ProductFamily
+from mixent.show import Short
 
 STARVED = 1e-6  # smallest share of the rows of a component
 
 
-@dataclass(frozen=True)
-class MixtureParams:
+@dataclass(frozen=True, repr=False)
+class MixtureParams(Short):
+    """Weights and component parameters of a mixture."""
+
     weights: Array  # (C, K) joint p(class, component), sums to 1
     components: Components
     repairs: int = 0  # number of repairs so far
@@ -67,8 +70,8 @@ class ClassComponents:
     family: tuple
 
 
-@dataclass(frozen=True)
-class MixtureProblem(Problem):
+@dataclass(frozen=True, repr=False)
+class MixtureProblem(Short, Problem):
     """EM for a mixture: each update maximizes a lower bound that touches the objective, which never decreases."""
 
     family: ProductFamily

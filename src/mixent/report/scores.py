@@ -38,7 +38,7 @@ MEANINGS = [  # of these quantities
 def methods_table(cv: CrossValidation, kinds: Mapping[str, str] | None = None, metric: str = "log_loss") -> Table:
     """Every method's mean scores with 95 % intervals, the best first; `kinds`: the kind of each method."""
     ranking = cv.ranking(metric)
-    means = {(s["method"], s["metric"]): s["mean"] for s in cv.summary()}
+    means = {(s["method"], s["metric"]): s["mean"] for s in cv.means()}
     best = {metric: min((means[m, metric] for m in ranking), default=None) for metric in SCALES}
     rows = []
     for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:

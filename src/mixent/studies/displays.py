@@ -15,7 +15,6 @@ from mixent.base.style import (
     FAINT,
     INK,
     Display,
-    Short,
     beside_width,
     class_style,
     color,
@@ -25,6 +24,7 @@ from mixent.base.style import (
     tidy,
 )
 from mixent.base.text import class_name
+from mixent.show import Short
 from mixent.studies.ensemble_size import SizeCurves
 from mixent.studies.verification import (
     VerificationRates,

@@ -12,9 +12,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from mixent.base.delegation import aligned, aligned_proba, has_stages
+from mixent.base.document import Bullets, Content, Number, Table
 from mixent.base.folds import assign_folds
 from mixent.base.params import check_count, check_workers
-from mixent.base.style import Short
+from mixent.base.result import Records, Result
 from mixent.evaluate.cross_validation import Progress, failure, fit_rows, shown
 from mixent.evaluate.journal import Journal, fingerprint, settings_of
 from mixent.evaluate.paired import TTest, corrected_t_test
@@ -29,13 +30,16 @@ SHOWN = ("error", "log_loss")
 
 
 @dataclass(frozen=True, repr=False)
-class SizeCurves(Recorded, Short):
+class SizeCurves(Result, Recorded):
     """Scores of methods by ensemble size; `str()` is a table.
 
     `records` has one dict per method, repeat, fold and size: method, repeat, fold, size, reached (the number of stages,
     which is smaller than size if the ensemble stopped early), the scores, fit_seconds, staged (whether the scores come
     from one fit of the largest size) and failed (None, or the error).
     """
+
+    _title = "Scores by ensemble size"
+    _shown = ("methods", "sizes")
 
     records: list[dict[str, Any]]
     sizes: np.ndarray  # (S,) increasing
@@ -82,6 +86,23 @@ class SizeCurves(Recorded, Short):
         difference = without_rounding(first - second, first, second)
         options: dict[str, Any] = {"confidence": confidence, "names": (a, b), "metric": metric, "scores": scores}
         return corrected_t_test(difference, self.test_ratio, **options)
+
+    def frame(self) -> Any:
+        """Means as a pandas DataFrame: a row for each method and size, with mean and standard error of every score."""
+        rows: list[dict[str, Any]] = []
+        for name in self.methods:
+            scores = {metric: (self.mean(name, metric), self.std_error(name, metric)) for metric in METRICS}
+            for s, size in enumerate(self.sizes.tolist()):
+                row: dict[str, Any] = {"method": name, "size": size}
+                for metric, (mean, std_error) in scores.items():
+                    row |= {metric: float(mean[s]), f"{metric}_se": float(std_error[s])}
+                rows.append(row)
+        return Records(rows).frame()
+
+    def _content(self) -> list[Content]:
+        blocks: list[Content] = [_document_table(self, metric) for metric in SHOWN]
+        failed = [f"{name} failed: {message}" for name, message in self.failures.items()]
+        return [*blocks, *([Bullets(failed)] if failed else [])]
 
     def __str__(self) -> str:
         n_folds = len(self.records) // (len(self.methods) * len(self.sizes))
@@ -265,15 +286,28 @@ def _differ_in_size_only(make: Maker, sizes: list[int]) -> bool:
     return True
 
 
-def _table(curves: SizeCurves, metric: str) -> str:
-    title, factor, unit, _ = WORDS[metric]
+def _cells(curves: SizeCurves, name: str, metric: str) -> list[str]:
+    """Mean and standard error of a method at each size."""
+    factor = WORDS[metric][1]
     digits = 2 if factor == 100 else 3
+    values = zip(factor * curves.mean(name, metric), factor * curves.std_error(name, metric))
+    return [f"{mean:.{digits}f} ({se:.{digits}f})" for mean, se in values]
+
+
+def _document_table(curves: SizeCurves, metric: str) -> Table:
+    title, _, unit, _ = WORDS[metric]
+    rows: list[list[Any]] = [[name, *map(Number, _cells(curves, name, metric))] for name in curves.methods]
+    caption = f"Mean {title}{f' ({unit.strip()})' if unit else ''} over folds by ensemble size, with its standard error"
+    return Table(caption, ["method", *map(str, curves.sizes.tolist())], rows)
+
+
+def _table(curves: SizeCurves, metric: str) -> str:
+    title, _, unit, _ = WORDS[metric]
     width = max(len(name) for name in curves.methods)
     head = f"{title + (', ' + unit.strip() if unit else ''):<{width}}"
     lines = [[head, *(f"{size}" for size in curves.sizes)]]
     for name in curves.methods:
-        cells = zip(factor * curves.mean(name, metric), factor * curves.std_error(name, metric))
-        lines.append([f"{name:<{width}}", *(f"{mean:.{digits}f} ({se:.{digits}f})" for mean, se in cells)])
+        lines.append([f"{name:<{width}}", *_cells(curves, name, metric)])
     widths = [max(len(line[j]) for line in lines) for j in range(len(lines[0]))]
     return "\n".join(
         "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:]))]) for line in lines

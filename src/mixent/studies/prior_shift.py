@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 from sklearn.utils import check_random_state
 
+from mixent.base.document import Bullets, Content, Number, Table
 from mixent.base.params import RandomState, check_count, check_workers
-from mixent.base.style import Short
+from mixent.base.result import Records, Result
 from mixent.data.labels import as_labels, classes_of, encode, label_value, labelled_rows
 from mixent.evaluate.cross_validation import Progress
 from mixent.evaluate.journal import Journal, fingerprint_of_labels
@@ -165,13 +166,16 @@ def with_copies(answers: Mapping[str, Any], name: str, k: int) -> dict[str, Any]
 
 
 @dataclass(frozen=True, repr=False)
-class PriorShiftStudy(Recorded, Short):
+class PriorShiftStudy(Result, Recorded):
     """Scores of methods on batches with given priors; `str()` is a table.
 
     `records` has one dict per prior, repeat and method: setting (number of the prior), prior (class frequencies of the
     batch), mismatch (M of (4.18); NaN without the training priors of the sources), repeat, method, the scores,
     estimated_prior (mean posterior), prior_error (half of sum_k |estimated - true|) and failed (None, or the error).
     """
+
+    _title = "Scores under shifted priors"
+    _shown = ("methods", "priors", "size")
 
     records: list[dict[str, Any]]
     priors: np.ndarray  # (S, K) class frequencies of the batches
@@ -201,8 +205,8 @@ class PriorShiftStudy(Recorded, Short):
         difference = self.values(a, metric) - self.values(b, metric)
         return difference.mean(axis=1), _std_error(difference)
 
-    def table(self) -> list[dict[str, Any]]:
-        """One dict per prior and method: prior, mismatch, method, repeats, mean and standard error of every score."""
+    def frame(self) -> Any:
+        """Means as a pandas DataFrame: a row for each prior and method, with mean and standard error of every score."""
         rows = []
         for s, prior in enumerate(self.priors):
             for name in self.methods:
@@ -212,7 +216,12 @@ class PriorShiftStudy(Recorded, Short):
                     row[metric] = float(self.mean(name, metric)[s])
                     row[f"{metric}_se"] = float(self.std_error(name, metric)[s])
                 rows.append(row)
-        return rows
+        return Records(rows).frame()
+
+    def _content(self) -> list[Content]:
+        blocks: list[Content] = [_document_table(self, metric) for metric in SHOWN]
+        failed = [f"{name} failed: {message}" for name, message in self.failures.items()]
+        return [*blocks, *([Bullets(failed)] if failed else [])]
 
     def __str__(self) -> str:
         n_repeats = self.values(self.methods[0]).shape[1]
@@ -415,20 +424,34 @@ def _std_error(values: np.ndarray) -> np.ndarray:
 
 def _block(study: PriorShiftStudy, metric: str) -> str:
     """A table of one metric, with a row for each prior and a column for each method."""
-    title, factor, unit, _ = WORDS[metric]
-    digits = 1 if factor == 100.0 else 3
-    lines = [[title + (", " + unit.strip() if unit else ""), "M", *study.methods]]
+    title, _, unit, _ = WORDS[metric]
+    rows = [[f"  prior {prior}", *cells] for prior, *cells in _table_rows(study, metric)]
+    lines = [[title + (", " + unit.strip() if unit else ""), "M", *study.methods], *rows]
+    widths = [max(len(line[j]) for line in lines) for j in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:]))]) for line in lines
+    )
+
+
+def _document_table(study: PriorShiftStudy, metric: str) -> Table:
+    title, _, unit, _ = WORDS[metric]
+    rows: list[list[Any]] = [[prior, *map(Number, cells)] for prior, *cells in _table_rows(study, metric)]
+    caption = f"Mean {title}{f' ({unit.strip()})' if unit else ''} over batches of {study.size} rows (standard error)"
+    return Table(caption, ["prior", "divergence M (nats)", *study.methods], rows)
+
+
+def _table_rows(study: PriorShiftStudy, metric: str) -> list[list[str]]:
+    """For each prior: the prior, the index M, and mean and standard error of each method."""
+    factor = WORDS[metric][1]
+    digits, rows = 1 if factor == 100.0 else 3, []
     for s, prior in enumerate(study.priors):
         cells = []
         for name in study.methods:
             mean, error = factor * study.mean(name, metric)[s], factor * study.std_error(name, metric)[s]
             cells.append(f"{mean:.{digits}f} ({'-' if np.isnan(error) else f'{error:.{digits}f}'})")
         index = study.mismatch[s]
-        lines.append(["  prior " + _prior_text(prior), "-" if np.isnan(index) else f"{index:.2f}", *cells])
-    widths = [max(len(line[j]) for line in lines) for j in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:]))]) for line in lines
-    )
+        rows.append([_prior_text(prior), "-" if np.isnan(index) else f"{index:.2f}", *cells])
+    return rows
 
 
 def _prior_text(prior: Sequence[float] | np.ndarray) -> str:

@@ -15,19 +15,24 @@ is minimal at the threshold
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logit
 
+from mixent.base.document import Content, Number, Table
 from mixent.base.params import check_number, check_positive
+from mixent.base.result import Result
 from mixent.data.labels import as_labels, classes_of, encode, label_value, labelled_rows
 
 
-@dataclass(frozen=True)
-class VerificationRates:
+@dataclass(frozen=True, repr=False)
+class VerificationRates(Result):
     """Error counts and rates at one threshold, or of given decisions."""
+
+    _title = "Error rates of verification"
+    _shown: ClassVar[tuple[str, ...]] = ("far", "frr", "hter")
 
     n_clients: int
     n_impostors: int
@@ -49,10 +54,35 @@ class VerificationRates:
         """Half total error rate, (FAR + FRR) / 2."""
         return (self.far + self.frr) / 2
 
+    def _measures(self) -> list[tuple[str, str, str]]:
+        """Name, value and explanation of every measure."""
+        return [
+            ("false accepts (FA)", f"{self.false_accepts}", f"of {self.n_impostors} impostors"),
+            ("false rejects (FR)", f"{self.false_rejects}", f"of {self.n_clients} clients"),
+            ("FAR", f"{100 * self.far:.3f} %", "false acceptance rate"),
+            ("FRR", f"{100 * self.frr:.3f} %", "false rejection rate"),
+            ("HTER", f"{100 * self.hter:.3f} %", "half total error rate, (FAR + FRR) / 2"),
+        ]
 
-@dataclass(frozen=True)
+    def _heading(self) -> str:
+        return f"Verification of {self.n_clients} clients and {self.n_impostors} impostors"
+
+    def _content(self) -> list[Content]:
+        rows: list[list[Any]] = [[name, Number(value), text] for name, value, text in self._measures()]
+        return [Table(self._heading(), ["measure", "value", "meaning"], rows)]
+
+    def __str__(self) -> str:
+        lines = self._measures()
+        widths = [max(len(line[j]) for line in lines) for j in range(2)]
+        return "\n".join([self._heading(), *(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c}" for a, b, c in lines)])
+
+
+@dataclass(frozen=True, repr=False)
 class VerificationReport(VerificationRates):
     """All measures of the performance of scores in verification, at a given prior and costs; `str()` is a table."""
+
+    _title = "Verification"
+    _shown = ("target", "prior", "far", "frr", "dcf", "cllr")
 
     target: Any  # label of the clients
     prior: float  # prior probability of a client
@@ -76,23 +106,19 @@ class VerificationReport(VerificationRates):
         """Minimum DCF divided by that of accepting all or none; at most 1."""
         return self.min_dcf / self.trivial_dcf
 
-    def __str__(self) -> str:
-        costs = f"a miss costs {self.cost_miss:g}, a false alarm {self.cost_false_alarm:g}"
-        lines = [
-            ("false accepts (FA)", f"{self.false_accepts}", f"of {self.n_impostors} impostors"),
-            ("false rejects (FR)", f"{self.false_rejects}", f"of {self.n_clients} clients"),
-            ("FAR", f"{100 * self.far:.3f} %", "false acceptance rate"),
-            ("FRR", f"{100 * self.frr:.3f} %", "false rejection rate"),
-            ("HTER", f"{100 * self.hter:.3f} %", "half total error rate, (FAR + FRR) / 2"),
+    def _measures(self) -> list[tuple[str, str, str]]:
+        return [
+            *super()._measures(),
             ("DCF", f"{self.dcf:.5f}", f"expected cost; {self.normalized_dcf:.3f} of accepting all or none"),
             ("min DCF", f"{self.min_dcf:.5f}", f"at the best threshold; {self.normalized_min_dcf:.3f} of all or none"),
             ("EER", f"{100 * self.eer:.3f} %", "equal error rate, FAR = FRR"),
             ("Cllr", f"{self.cllr:.4f}", "bits; 1 without information, more if misleading"),
             ("min Cllr", f"{self.min_cllr:.4f}", "bits, after the best monotone calibration on these rows"),
         ]
-        widths = [max(len(line[j]) for line in lines) for j in range(2)]
-        title = f"Verification of {self.target!r} at prior {self.prior:.4g}; {costs}; threshold {self.threshold:.4g}"
-        return "\n".join([title, *(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c}" for a, b, c in lines)])
+
+    def _heading(self) -> str:
+        costs = f"a miss costs {self.cost_miss:g}, a false alarm {self.cost_false_alarm:g}"
+        return f"Verification of {self.target!r} at prior {self.prior:.4g}; {costs}; threshold {self.threshold:.4g}"
 
 
 def verification_rates(

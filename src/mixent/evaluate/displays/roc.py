@@ -12,10 +12,11 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import _check_response_method
 
 from mixent.base.delegation import check_provides, has_classes
-from mixent.base.style import FAINT, Display, Short, beside_width, class_style, legend, plain
+from mixent.base.style import FAINT, Display, beside_width, class_style, legend, plain
 from mixent.base.text import class_name
 from mixent.data import row_weights
 from mixent.data.labels import as_labels, classes_of, label_value, labelled_rows
+from mixent.show import Short
 
 MOST_INSIDE = 6  # entries of the legend that fit below the curves
 

@@ -13,7 +13,6 @@ from mixent.base.style import (
     INK,
     OKABE_ITO,
     Display,
-    Short,
     axes_or_new,
     beside_width,
     color,
@@ -27,6 +26,7 @@ from mixent.base.text import class_name
 from mixent.maxent.contributions import Contribution, cells_without_constraint, feature_contributions
 from mixent.maxent.displays.panels import MOST_DOTS, MOST_VALUES, NARROW, draw_panel, limits_of, shade, value_labels
 from mixent.maxent.model import EntropyModel
+from mixent.show import Short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

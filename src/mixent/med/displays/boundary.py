@@ -32,10 +32,11 @@ from mixent.base.maps import (
     point_classes,
     refuse_categories,
 )
-from mixent.base.style import INK, Display, Short, color
+from mixent.base.style import INK, Display, color
 from mixent.data import TableLike
 from mixent.med.estimator import MEDBase
 from mixent.med.gaussian_classifier import MEDGaussianClassifier
+from mixent.show import Short
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,6 @@ import numpy as np
 from mixent.base.style import (
     RING,
     Display,
-    Short,
     beside_width,
     class_style,
     color,
@@ -22,6 +21,7 @@ from mixent.base.style import (
 )
 from mixent.base.text import class_name
 from mixent.mixtures.displays.selection import FROM_STAGES, check_criterion, criterion_label, default_criterion
+from mixent.show import Short
 
 QUANTITIES = ("criterion", "log_likelihood", "evaluations")
 
