@@ -166,7 +166,7 @@ def test_it_prints_as_a_table_the_best_first():
     head, first, second = str(cv).splitlines()
     assert head.startswith("method") and first.startswith("sees ") and second.startswith("blind ")
     assert f"{cv.values('sees', 'log_loss').mean():.3f}" in first and "50.0" in second
-    assert repr(cv) == "CrossValidation(2 methods, 3 folds, 1 repeats, 60 rows)"
+    assert repr(cv) == "CrossValidation(2 methods, 3 folds, 1 repeat, 60 rows)"
 
 
 def test_kept_probabilities_are_of_the_first_repeat():

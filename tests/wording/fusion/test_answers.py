@@ -42,7 +42,7 @@ NUMBERS = Calibration.from_counts([[8, 2], [1, 9]], [1, 2])
         ),
         (TWO, {"voter": [1]}, "the answers of 'voter' must be among 'no', 'unsure', 'yes'; got 1 for item 0; leave"),
         (TWO, {"judge": np.ones((2, 3)) / 3}, "must have probabilities of its 2 symbols 'no', 'yes'; got 3 columns"),
-        (TWO, {"judge": [[0.5, 0.6]]}, r"the probabilities of 'judge' must be >= 0 and sum to 1 .* row 0 has \[0.5"),
+        (TWO, {"judge": [[0.5, 0.6]]}, r"the probabilities of 'judge' must be >= 0 and sum to 1, .* row 0 has \[0.5"),
         (TWO, {"judge": {"yes": [1.5]}}, "the probabilities of 'judge' must be >= 0 and sum to 1"),
         (TWO, {"judge": {"maybe": [0.5]}}, "of its symbols 'no', 'yes'; got a probability of 'maybe'"),
         (
