@@ -23,7 +23,7 @@ import mixent
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 STANDARD = {*sys.stdlib_module_names, "mixent"}
-FOREIGN = {"polars"}  # of the libraries that are named in the code but never needed: what a user brings
+FOREIGN = {"polars", "ipython"}  # named in the code but never needed: what a user brings, or runs mixent in
 
 
 @pytest.fixture(scope="module")

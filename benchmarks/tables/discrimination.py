@@ -129,7 +129,7 @@ class LikelihoodGaussians:
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        Z = self.start._read(X)
+        Z = self.start._encoded(X)
         zero, item = (gaussian.expected_log_prob(Z) for gaussian in self.start.prior_gaussians_)
         return item - zero + self.bias
 

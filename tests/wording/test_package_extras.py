@@ -63,7 +63,7 @@ def test_drawing_asks_for_matplotlib(without):
         ),
         (
             ["demo"],
-            'pandas is needed to show the demonstration\'s tables; install it with: pip install "mixent[pandas]"',
+            'pandas is needed to write the example tables; install it with: pip install "mixent[pandas]"',
         ),
     ],
 )
