@@ -44,7 +44,7 @@ def asked(monkeypatch):
         records[-1] |= {"failed": "ValueError: no", "error": float("nan"), "log_loss": float("nan")}
         return SimpleNamespace(
             cv=SimpleNamespace(records=records),
-            candidates={m: SimpleNamespace(kind=kind, ours=kind == "mixent") for m, kind in KINDS.items()},
+            candidates={m: SimpleNamespace(kind=kind, from_mixent=kind == "mixent") for m, kind in KINDS.items()},
             skipped={"tree MED": "fewer than half of the columns are categorical"},
             recommended="mixture",
             estimate=SimpleNamespace(value=0.22, low=0.2, high=0.25),

@@ -40,7 +40,9 @@ def test_every_method_gets_the_seed_and_one_thread():
 def test_kinds():
     assert {recipe.kind for recipe in recipes().values()} == {"mixent", "classical", "scikit-learn"}
     made, _ = candidates(SHAPE)
-    assert made["mixture"].ours and not made["Parzen window"].ours and not made["random forest"].ours
+    assert (
+        made["mixture"].from_mixent and not made["Parzen window"].from_mixent and not made["random forest"].from_mixent
+    )
     assert all(c.about for c in made.values())
 
 
@@ -127,4 +129,4 @@ def test_an_estimator_that_registers_a_recipe_is_tried(request):
     made, skipped = candidates(SHAPE)
     assert skipped["shares"] == "never" and "shares" not in made
     made, _ = candidates(SHAPE, names=["shares"], baselines=False)
-    assert isinstance(made["shares"].estimator, Shares) and made["shares"].ours
+    assert isinstance(made["shares"].estimator, Shares) and made["shares"].from_mixent

@@ -79,34 +79,36 @@ def test_rows_without_a_label_are_trained_on_and_never_scored(table):
     X, y = table
     y = np.where(np.arange(len(y)) % 5 == 0, None, y)
     models = {"mixture": mixent.MixtureClassifier(1, "VVI"), "naive": GaussianNB()}
-    found = mixent.compare(X, y, methods=models, baselines=False, n_jobs=1, folds=3)
-    assert np.isnan(found.cv.proba["mixture"][::5]).all() and np.isfinite(found.cv.proba["mixture"][1::5]).all()
-    assert {r["method"]: r["labelled_only"] for r in found.cv.records} == {"mixture": False, "naive": True}
-    assert "18 rows without a label" in str(found.shape)
+    comparison = mixent.compare(X, y, methods=models, baselines=False, n_jobs=1, folds=3)
+    assert (
+        np.isnan(comparison.cv.proba["mixture"][::5]).all() and np.isfinite(comparison.cv.proba["mixture"][1::5]).all()
+    )
+    assert {r["method"]: r["labelled_only"] for r in comparison.cv.records} == {"mixture": False, "naive": True}
+    assert "18 rows without a label" in str(comparison.shape)
 
 
 def test_weights_reach_fits_and_scores(table):
     X, y = table
     weight = 1.0 + np.arange(len(y)) % 4
-    found = mixent.compare(X, y, methods=quick(), baselines=False, n_jobs=1, folds=3, sample_weight=weight)
+    comparison = mixent.compare(X, y, methods=quick(), baselines=False, n_jobs=1, folds=3, sample_weight=weight)
     plain = cross_validate(quick(), X, y, folds=3, sample_weight=weight)
-    np.testing.assert_array_equal(found.cv.values("naive", "log_loss"), plain.values("naive", "log_loss"))
-    assert found.shape.weighted
+    np.testing.assert_array_equal(comparison.cv.values("naive", "log_loss"), plain.values("naive", "log_loss"))
+    assert comparison.shape.weighted
     again = GaussianNB().fit(X, y, weight)
     alone = mixent.compare(X, y, methods={"naive": GaussianNB()}, baselines=False, n_jobs=1, sample_weight=weight)
     np.testing.assert_array_equal(alone.winner.theta_, again.theta_)
 
 
 def test_a_method_that_fails_loses_only_itself(table):
-    found = mixent.compare(*table, methods={**quick(), "broken": Broken()}, baselines=False, n_jobs=1, folds=3)
-    assert found.cv.failures == {"broken": "ValueError: out of luck"} and "broken" not in found.ranking()
+    comparison = mixent.compare(*table, methods={**quick(), "broken": Broken()}, baselines=False, n_jobs=1, folds=3)
+    assert comparison.cv.failures == {"broken": "ValueError: out of luck"} and "broken" not in comparison.ranking()
     with pytest.raises(RuntimeError, match="broken"):
         mixent.compare(*table, methods={"broken": Broken()}, baselines=False, n_jobs=1, folds=3)
 
 
 def test_a_refit_that_fails_does_not_lose_the_rest(table):
-    found = mixent.compare(*table, methods={"naive": Few()}, baselines=False, n_jobs=1, folds=3)
-    assert found.winner is None
+    comparison = mixent.compare(*table, methods={"naive": Few()}, baselines=False, n_jobs=1, folds=3)
+    assert comparison.winner is None
 
 
 # --- journal ----------------------------------------------------------------------------------------------------------
@@ -162,8 +164,8 @@ def test_a_fold_that_failed_is_tried_again(table, tmp_path):
 
 def test_a_method_begins_only_while_those_that_have_begun_can_finish(table):
     methods = {"slow": Slow(), "late": Slow(var_smoothing=1e-3)}
-    found = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=3, budget=1.0, refit=False)
-    assert found.recommended == "slow"
+    comparison = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=3, budget=1.0, refit=False)
+    assert comparison.recommended == "slow"
 
 
 def test_with_a_budget_cheap_methods_are_first(table, tmp_path):
@@ -176,8 +178,8 @@ def test_with_a_budget_cheap_methods_are_first(table, tmp_path):
 
 def test_a_method_that_fails_is_not_the_quickest(table):
     methods = {"broken": Broken(), "slow": Slow()}
-    found = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=3, budget=0.3, refit=False)
-    assert found.recommended == "slow" and "broken" in found.cv.failures
+    comparison = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=3, budget=0.3, refit=False)
+    assert comparison.recommended == "slow" and "broken" in comparison.cv.failures
 
 
 def test_folds_in_the_journal_cost_nothing(table, tmp_path):
@@ -191,24 +193,24 @@ def test_folds_in_the_journal_cost_nothing(table, tmp_path):
         "refit": False,
     }
     mixent.compare(*table, **options)
-    found = mixent.compare(*table, **options, budget=0.3)
-    assert set(found.cv.methods) == set(methods) and "Left out" not in str(found.recommendation)
+    comparison = mixent.compare(*table, **options, budget=0.3)
+    assert set(comparison.cv.methods) == set(methods) and "Left out" not in str(comparison.recommendation)
 
 
 def test_one_method_stays_whatever_the_budget(table):
-    found = mixent.compare(
+    comparison = mixent.compare(
         *table, methods={"slow": Slow()}, baselines=False, n_jobs=1, folds=2, budget=0.3, refit=False
     )
-    assert found.recommended == "slow"
+    assert comparison.recommended == "slow"
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------
 
 
 def test_progress_is_told(table):
-    told = []
-    mixent.compare(*table, methods=quick(), baselines=False, n_jobs=1, folds=2, progress=lambda *a: told.append(a))
-    assert told[-1] == (6, 6, "3 of 3 methods done") and [d for d, _, _ in told] == sorted(d for d, _, _ in told)
+    result = []
+    mixent.compare(*table, methods=quick(), baselines=False, n_jobs=1, folds=2, progress=lambda *a: result.append(a))
+    assert result[-1] == (6, 6, "3 of 3 methods done") and [d for d, _, _ in result] == sorted(d for d, _, _ in result)
 
 
 def test_the_live_table(table):

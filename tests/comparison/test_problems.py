@@ -82,8 +82,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_odd_is_said(sound, case):
     change, message = CASES[case]
-    found = of(sound, change)
-    assert any(message in sentence for sentence in found), found
+    result = of(sound, change)
+    assert any(message in sentence for sentence in result), result
 
 
 def test_a_column_that_takes_more_cuts_than_classes_is_no_leak(sound):

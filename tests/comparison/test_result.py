@@ -39,9 +39,11 @@ def make_cv(sharpness, n=240, folds=6, seed=0, weight=None, names=None):
     return CrossValidation(records, proba, CLASSES, y, place, weight, 0)
 
 
-def make_comparison(sharpness, ours=(), metric="log_loss", **more):
+def make_comparison(sharpness, from_mixent=(), metric="log_loss", **more):
     cv = make_cv(sharpness, **more)
-    tried = {m: Candidate(m, None, "mixent" if i in ours else "scikit-learn", "") for i, m in enumerate(cv.methods)}
+    tried = {
+        m: Candidate(m, None, "mixent" if i in from_mixent else "scikit-learn", "") for i, m in enumerate(cv.methods)
+    }
     estimate = chosen_estimate(cv, cv.ranking(metric), metric)
     advice = recommend(cv, tried, metric, estimate)
     shape = Shape(240, 240, 2, 0, 2, 2, 100, 0.0, False)
@@ -71,30 +73,30 @@ def test_the_best_of_many_equals_flatters_itself_and_the_estimate_does_not():
     plain, corrected, worth = [], [], []
     for seed in range(12):
         cv = make_cv([1.5] * 20, n=120, seed=seed)
-        found = chosen_estimate(cv, cv.methods, "log_loss")
+        result = chosen_estimate(cv, cv.methods, "log_loss")
         means = [cv.values(m, "log_loss").mean() for m in cv.methods]
-        plain.append(found.plain), corrected.append(found.value), worth.append(np.mean(means))
+        plain.append(result.plain), corrected.append(result.value), worth.append(np.mean(means))
     bias = np.mean(np.subtract(plain, worth)), np.mean(np.subtract(corrected, worth))
     assert bias[0] < -0.05 and abs(bias[1]) < 0.4 * abs(bias[0])
 
 
 def test_one_method_is_worth_its_mean():
     cv = make_cv([2.0])
-    found = chosen_estimate(cv, cv.methods, "log_loss")
-    assert found.value == pytest.approx(found.plain, abs=0.02) and found.low < found.plain < found.high
+    result = chosen_estimate(cv, cv.methods, "log_loss")
+    assert result.value == pytest.approx(result.plain, abs=0.02) and result.low < result.plain < result.high
 
 
 def test_tests_are_the_corrected_t_tests_with_holm():
-    found = make_comparison([0.2, 1.5, 1.4, 3.0])
-    best, *others = found.ranking()
-    tests = found.tests()
+    comparison = make_comparison([0.2, 1.5, 1.4, 3.0])
+    best, *others = comparison.ranking()
+    tests = comparison.tests()
     assert list(tests.index) == others
     tests = tests.to_dict("records")
     p = []
     for name, test in zip(others, tests):
-        gap = found.cv.values(name, "log_loss") - found.cv.values(best, "log_loss")
+        gap = comparison.cv.values(name, "log_loss") - comparison.cv.values(best, "log_loss")
         plain = corrected_t_test(gap, 1 / 5)
-        rows, weight = row_losses(found.cv, [name, best], "log_loss")
+        rows, weight = row_losses(comparison.cv, [name, best], "log_loss")
         least = (rows[0] - rows[1]).std() / np.sqrt(len(weight))
         error = max(plain.std_error, least)
         half = stats.t.ppf(0.975, 5) * error
@@ -108,10 +110,10 @@ def test_tests_are_the_corrected_t_tests_with_holm():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_groups_are_maximal_runs_without_a_significant_pair(seed):
-    found = make_comparison([0.05, 0.1, 0.9, 1.0, 1.5, 8.0], seed=seed)
-    order, groups = found.ranking(), found.groups()
+    comparison = make_comparison([0.05, 0.1, 0.9, 1.0, 1.5, 8.0], seed=seed)
+    order, groups = comparison.ranking(), comparison.groups()
     pairs = list(combinations(order, 2))
-    adjusted = dict(zip(pairs, holm([found.test(a, b).p_value for a, b in pairs])))
+    adjusted = dict(zip(pairs, holm([comparison.test(a, b).p_value for a, b in pairs])))
     alike = lambda run: all(adjusted[pair] >= ALPHA for pair in combinations(run, 2))  # noqa: E731
     runs = [order[i:j] for i in range(len(order)) for j in range(i + 2, len(order) + 1) if alike(order[i:j])]
     assert groups == [run for run in runs if not any(set(run) < set(other) for other in runs)]
@@ -119,17 +121,20 @@ def test_groups_are_maximal_runs_without_a_significant_pair(seed):
 
 
 def test_best_of_either_camp():
-    found = make_comparison([0.2, 1.5, 1.0], ours=(0, 2))
-    assert found.recommended == "m1" == found.best(ours=False) and found.best(ours=True) == "m2"
-    assert make_comparison([1.0, 2.0]).best(ours=True) is None
+    comparison = make_comparison([0.2, 1.5, 1.0], from_mixent=(0, 2))
+    assert (
+        comparison.recommended == "m1" == comparison.best(from_mixent=False)
+        and comparison.best(from_mixent=True) == "m2"
+    )
+    assert make_comparison([1.0, 2.0]).best(from_mixent=True) is None
 
 
 def test_means_and_frame():
-    found = make_comparison([0.2, 1.5])
-    first = found.means()[0]
-    assert first["method"] == found.recommended and first["kind"] == "scikit-learn"
-    assert first["log_loss"] == pytest.approx(found.cv.values("m1", "log_loss").mean())
-    assert {*METRICS, "fit_seconds", "log_loss_sd"} <= set(found.frame().columns)
+    comparison = make_comparison([0.2, 1.5])
+    first = comparison.means()[0]
+    assert first["method"] == comparison.recommended and first["kind"] == "scikit-learn"
+    assert first["log_loss"] == pytest.approx(comparison.cv.values("m1", "log_loss").mean())
+    assert {*METRICS, "fit_seconds", "log_loss_sd"} <= set(comparison.frame().columns)
 
 
 def test_the_words(found):
@@ -142,12 +147,12 @@ def points(*args, **more):
 
 
 def test_the_headline_is_about_rows():
-    found = make_comparison([0.1, 1.5])
-    right = 100 * (1 - found.cv.values("m1", "error").mean())
-    label, share = max(((c, 100 * np.mean(found.cv.y == c)) for c in CLASSES), key=lambda one: one[1])
+    comparison = make_comparison([0.1, 1.5])
+    right = 100 * (1 - comparison.cv.values("m1", "error").mean())
+    label, share = max(((c, 100 * np.mean(comparison.cv.y == c)) for c in CLASSES), key=lambda one: one[1])
     expected = f"Right on {right:.0f} of 100 rows; always predicting {str(label)!r} is right on {share:.0f}."
-    assert found.recommendation.headline == f"Recommended: m1. {expected}"
-    weight = np.where(found.cv.y == "a", 5.0, 1.0)
+    assert comparison.recommendation.headline == f"Recommended: m1. {expected}"
+    weight = np.where(comparison.cv.y == "a", 5.0, 1.0)
     assert "always predicting 'a'" in make_comparison([0.1, 1.5], weight=weight).recommendation.headline
 
 
@@ -183,7 +188,7 @@ def test_one_row_in_each_of_three_folds_is_not_beyond_doubt():
 def test_one_verdict_for_one_pair():
     """A difference that is significant is not listed among those that are not."""
     for seed in range(15):
-        text = points([1.0, 0.8, 0.7, 0.6, 0.5], ours=(0,), seed=seed)
+        text = points([1.0, 0.8, 0.7, 0.6, 0.5], from_mixent=(0,), seed=seed)
         rival = text.split("Best method outside mixent: ")[-1].split(",")[0] if "outside" in text else None
         listed = text.split("No significant difference from: ")
         like = listed[1].split(".")[0].split(", ") if len(listed) > 1 else []

@@ -63,12 +63,12 @@ def weights_before(model, X, y, start=None):
     """The weights each stage was trained with, from the update as printed; and those after the last."""
     weight = np.ones(len(y)) if start is None else np.asarray(start, dtype=float)
     weight = weight / weight.sum()
-    found = [weight]
+    result = [weight]
     for stage, alpha in zip(model.estimators_, model.alphas_):
         weight = weight * np.exp(alpha * (stage.predict(X) != y))
         weight = weight / weight.sum()
-        found.append(weight)
-    return found
+        result.append(weight)
+    return result
 
 
 # theorems ---------------------------------------------------------------------------------------------------------
@@ -82,8 +82,8 @@ def test_a_stage_multiplies_the_exponential_loss_by_twice_the_root_of_e_times_1_
     assert len(model.alphas_) > 3
     np.testing.assert_allclose(model.alphas_, np.log((1 - model.errors_) / model.errors_), rtol=1e-9)
     truth = np.where(y == "yes", 1.0, -1.0)
-    said = np.array([np.where(stage.predict(X) == "yes", 1.0, -1.0) for stage in model.estimators_])
-    F = np.cumsum(model.alphas_[:, None] / 2 * said, axis=0)
+    predicted = np.array([np.where(stage.predict(X) == "yes", 1.0, -1.0) for stage in model.estimators_])
+    F = np.cumsum(model.alphas_[:, None] / 2 * predicted, axis=0)
     loss = np.exp(-truth * F) @ (start / start.sum())
     factor = 2 * np.sqrt(model.errors_ * (1 - model.errors_))
     np.testing.assert_allclose(loss[1:] / loss[:-1], factor[1:], rtol=1e-9)
@@ -99,8 +99,8 @@ def test_the_bound_never_rises_and_the_training_error_stays_below(three, base):
     model = AdaBoostM1Classifier(base, 20, random_state=0).fit(X, y, sample_weight=start)
     assert len(model.bound_) > 3 and (np.diff(model.bound_) < 0).all()
     np.testing.assert_allclose(model.bound_, np.cumprod(2 * np.sqrt(model.errors_ * (1 - model.errors_))), rtol=1e-9)
-    for said, bound in zip(model.staged_predict(X), model.bound_):
-        assert start[said != y].sum() / start.sum() <= bound
+    for proba, bound in zip(model.staged_predict(X), model.bound_):
+        assert start[proba != y].sum() / start.sum() <= bound
 
 
 def test_after_an_update_the_last_stage_errs_on_half_of_the_weight(three):
@@ -297,9 +297,9 @@ def test_rows_are_drawn_by_their_weights_and_show_two_classes():
     y, weight = np.repeat([0, 1], [3, 1]), np.array([0.5, 0.3, 0.2, 0.0])
     weight[3] = 1e-300
     rng = np.random.default_rng(0)
-    found = [drawn_rows(rng, y, weight) for _ in range(4000)]
-    assert all(3 in rows for rows in found)  # never drawn, put in
-    shares = np.bincount(np.concatenate([rows[1:] for rows in found]), minlength=4) / 12000
+    result = [drawn_rows(rng, y, weight) for _ in range(4000)]
+    assert all(3 in rows for rows in result)  # never drawn, put in
+    shares = np.bincount(np.concatenate([rows[1:] for rows in result]), minlength=4) / 12000
     np.testing.assert_allclose(shares, weight, atol=0.02)
 
 
@@ -314,8 +314,8 @@ class Unlucky(Says):
         return super().fit(X, y)
 
     def predict(self, X):
-        said = super().predict(X)
-        return self.classes_[::-1][np.searchsorted(self.classes_, said)] if self.flip_ else said
+        predicted = super().predict(X)
+        return self.classes_[::-1][np.searchsorted(self.classes_, predicted)] if self.flip_ else predicted
 
 
 def test_rows_are_drawn_again_before_boosting_ends():
@@ -339,17 +339,17 @@ def test_weights_reach_the_last_step_of_a_pipeline(two):
 def test_a_base_without_probabilities_says_one_class(two, make):
     X, y = two
     model = make(RidgeClassifier(), 4).fit(X, y)
-    said = model.stage_proba(X)
-    assert set(np.unique(said)) == {0.0, 1.0}
-    assert (model.classes_[said[0].argmax(axis=1)] == model.estimators_[0].predict(X)).all()
+    proba = model.stage_proba(X)
+    assert set(np.unique(proba)) == {0.0, 1.0}
+    assert (model.classes_[proba[0].argmax(axis=1)] == model.estimators_[0].predict(X)).all()
 
 
 @pytest.mark.parametrize("base", [None, GaussianNB()], ids=repr)
 def test_stage_proba_is_what_the_stages_say(three, base):
     X, y = three
     model = AdaBoostM1Classifier(base, 5).fit(X, y)
-    for said, stage in zip(model.stage_proba(X), model.estimators_, strict=True):
-        np.testing.assert_array_equal(said, stage.predict_proba(X))
+    for proba, stage in zip(model.stage_proba(X), model.estimators_, strict=True):
+        np.testing.assert_array_equal(proba, stage.predict_proba(X))
 
 
 def test_a_stage_that_was_not_shown_a_class_gives_it_nothing():
@@ -410,13 +410,13 @@ def test_every_check_of_scikit_learn_passes(estimator, may_fail):
 def test_the_last_of_the_staged_answers_is_the_answer(two, three, make, n_classes):
     X, y = {2: two, 3: three}[n_classes]
     model = make(GaussianNB(), 6).fit(X, y)
-    proba, said = list(model.staged_predict_proba(X)), list(model.staged_predict(X))
-    assert len(proba) == len(said) == len(model.stage_proba(X))
+    proba, result = list(model.staged_predict_proba(X)), list(model.staged_predict(X))
+    assert len(proba) == len(result) == len(model.stage_proba(X))
     np.testing.assert_allclose(proba[-1], model.predict_proba(X), rtol=1e-9)
-    assert (said[-1] == model.predict(X)).all()
+    assert (result[-1] == model.predict(X)).all()
     first = make(GaussianNB(), 1).fit(X, y)
     np.testing.assert_allclose(proba[0], first.predict_proba(X), rtol=1e-9)
-    assert (said[0] == first.predict(X)).all()
+    assert (result[0] == first.predict(X)).all()
 
 
 @pytest.mark.parametrize("make", BOTH)
@@ -450,9 +450,9 @@ def test_shifted_priors_move_every_answer(two, make):
 
 @pytest.mark.parametrize("make", BOTH)
 def test_progress_is_told(two, three, make):
-    told = []
-    make(GaussianNB(), 3, progress=lambda *news: told.append(news)).fit(*two)
-    assert [news[:2] for news in told] == [(1, 3), (2, 3), (3, 3)] and "stage 1, weighted error 0." in told[0][2]
+    result = []
+    make(GaussianNB(), 3, progress=lambda *news: result.append(news)).fit(*two)
+    assert [news[:2] for news in result] == [(1, 3), (2, 3), (3, 3)] and "stage 1, weighted error 0." in result[0][2]
     make(GaussianNB(), 2, progress=True).fit(*three)
 
 

@@ -339,13 +339,13 @@ def test_label_probabilities_count_by_their_shares():
 def test_stages_of_a_boosting():
     X, y = load_breast_cancer(return_X_y=True)
     names = np.array(["malignant", "benign"])[y]
-    told = []
+    result = []
     boosting = AdaBoostM1Classifier(DecisionTreeClassifier(max_depth=1, random_state=0), 8)
-    model = HMMStackingClassifier(boosting, random_state=0, progress=lambda *what: told.append(what)).fit(X, names)
+    model = HMMStackingClassifier(boosting, random_state=0, progress=lambda *what: result.append(what)).fit(X, names)
     assert model.base_names_ == tuple(f"stage {k}" for k in range(1, 9))
     assert len(model.chains_) == 2 and model.score(X, names) > 0.93
     assert model.score(X, names) > 1 - model.base_errors_.min()
-    assert any("fold" in text for *_, text in told) and any("objective" in text for *_, text in told)
+    assert any("fold" in text for *_, text in result) and any("objective" in text for *_, text in result)
     joint = model.predict_proba(X)
     moved = model.adjust_priors(X[names == "benign"])
     assert moved.class_prior_[0] > 0.9 > model.class_prior_[0]

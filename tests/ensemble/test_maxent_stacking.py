@@ -57,8 +57,8 @@ def splits(n, k=3):
 def training(model, X, y, weight=None):
     """What the classifiers said of the training rows, each (n, V), and the folds."""
     given = model._open(X, y, weight, check_random_state(model.random_state))
-    found, folds, _ = model._train(given, None)
-    return found.values, folds
+    outputs, folds, _ = model._train(given, None)
+    return outputs.values, folds
 
 
 @pytest.fixture(scope="module")
@@ -120,14 +120,14 @@ def test_solvers_reach_the_same_optimum_with_abstentions(placed, constraints, ki
     X, y = placed
     X = X.copy()
     X[:30, :2] = X[100:140, 2:4] = np.nan
-    found = {}
+    result = {}
     for solver in ("auto", "bohning", "iis", "lbfgs"):
         options = {"constraints": constraints, "solver": solver, "tol": TOLS[solver]}
         more = {"regions": InputRegions(kind, max_components=2)} if kind else {}
-        found[solver] = stacked(2, 2, random_state=0, max_iter=50_000, **options, **more).fit(X, y)
-    best = found["auto"].run_.objective
-    for solver, model in found.items():
-        np.testing.assert_allclose(model.predict_proba(X), found["auto"].predict_proba(X), atol=2e-7, err_msg=solver)
+        result[solver] = stacked(2, 2, random_state=0, max_iter=50_000, **options, **more).fit(X, y)
+    best = result["auto"].run_.objective
+    for solver, model in result.items():
+        np.testing.assert_allclose(model.predict_proba(X), result["auto"].predict_proba(X), atol=2e-7, err_msg=solver)
         left = (best - model.run_.objective) / len(y)
         assert abs(left) < 1e-11 and left <= model.gap_ + 1e-12
 
@@ -256,8 +256,8 @@ def test_the_pairwise_constraints_follow_from_the_ternary_ones(placed):
     layout = ProductLayout.crossing((), crossed)
     rows = layout.rows(table, np.eye(2)[y], None)
     with Serial() as workers:
-        found = solve(layout.cells, Sums.of(layout.cells, rows, workers), None, "auto", Stop(0.0, 2000), workers)
-    post = np.exp(found.problem.log_posterior(found.run.params, rows)).T
+        solved = solve(layout.cells, Sums.of(layout.cells, rows, workers), None, "auto", Stop(0.0, 2000), workers)
+    post = np.exp(solved.problem.log_posterior(solved.run.params, rows)).T
     np.testing.assert_allclose(model.predict_proba(X), post, atol=1e-6)
 
 
@@ -334,9 +334,9 @@ def test_training_rows_on_which_one_abstains_teach_nothing_about_it(make_answers
     X, y = make_answers(gaps=0.3)
     model = stacked(prior_variance=None, tol=0.0).fit(X, y)
     post, table = model.predict_proba(X), model.constraint_table()
-    said = np.nan_to_num(X)
-    np.testing.assert_allclose(table.truth, said.T @ np.eye(3)[y] / len(y), rtol=1e-12)
-    np.testing.assert_allclose(table.model, said.T @ post / len(y), rtol=1e-9)
+    result = np.nan_to_num(X)
+    np.testing.assert_allclose(table.truth, result.T @ np.eye(3)[y] / len(y), rtol=1e-12)
+    np.testing.assert_allclose(table.model, result.T @ post / len(y), rtol=1e-9)
     assert np.abs(table.residuals).max() <= 1e-6
     for i, (_, places) in enumerate(columns()):
         answered = ~np.isnan(X[:, places[0]])
@@ -518,10 +518,10 @@ def test_hard_decisions_are_votes(make_answers):
 
 def test_unsure_is_a_label_like_others_and_a_blank_is_none(make_answers):
     X, y = make_answers()
-    said = TEXT[X[:, :3].argmax(axis=1)].astype(object)
-    said[X[:, :3].max(axis=1) < 0.5] = "unsure"
-    said[:9] = None
-    votes = pd.DataFrame({"p": X[:, 3], "q": X[:, 4], "r": X[:, 5], "vote": said})
+    result = TEXT[X[:, :3].argmax(axis=1)].astype(object)
+    result[X[:, :3].max(axis=1) < 0.5] = "unsure"
+    result[:9] = None
+    votes = pd.DataFrame({"p": X[:, 3], "q": X[:, 4], "r": X[:, 5], "vote": result})
     bases = [("vote", OutputColumns("vote")), ("soft", {"top": "r", "low": "p", "mid": "q"})]
     model = MaxEntStackingClassifier(bases, cv=splits(120), prior_variance=1.0).fit(votes, TEXT[y])
     assert model.base_classes_[0].tolist() == ["low", "mid", "top", "unsure"]
@@ -530,7 +530,7 @@ def test_unsure_is_a_label_like_others_and_a_blank_is_none(make_answers):
     np.testing.assert_allclose(out["soft"], X[:, 3:6], rtol=1e-12)
     frame = model.constraint_table().frame()
     row = frame[(frame.feature == "vote") & (frame.value == "unsure") & (frame["class"] == "mid")]
-    np.testing.assert_allclose(row.P_truth, np.mean((said == "unsure") & (y == 1)))
+    np.testing.assert_allclose(row.P_truth, np.mean((result == "unsure") & (y == 1)))
     new = votes.assign(vote="never seen")
     np.testing.assert_allclose(model.predict_proba(new), model.predict_proba(votes.assign(vote=None)))
 
@@ -734,8 +734,8 @@ def test_frames_of_any_kind(frame):
     with pytest.raises(ValueError, match="feature names"):
         model.predict(X[["b", "a", "kind"]])
     coded = X.assign(kind=X["kind"].map({"x": 0.0, "y": 1.0, "z": 2.0}))
-    told = clone(model).set_params(categorical=["kind"]).fit(coded, y)
-    assert told.regions_[0].mixture.schema_.categorical == (2,)
+    fitted = clone(model).set_params(categorical=["kind"]).fit(coded, y)
+    assert fitted.regions_[0].mixture.schema_.categorical == (2,)
     assert clone(model).fit(coded, y).regions_[0].mixture.schema_.categorical == ()
 
 
@@ -794,13 +794,16 @@ def test_an_explanation_adds_up_exactly(placed, regions):
     X = X.copy()
     X[:10, :2] = np.nan
     model = stacked(2, 2, regions=regions, random_state=0).fit(X, TEXT[y])
-    told = model.explain(X)
+    explanation = model.explain(X)
     log_post = model.predict_log_proba(X)
     rows = np.arange(len(y))
-    ours, rival = (np.searchsorted(model.classes_, names) for names in (told.label, told.rival))
-    np.testing.assert_allclose(told.log_odds, log_post[rows, ours] - log_post[rows, rival], atol=1e-12)
-    np.testing.assert_allclose(told.baseline + told.parts.sum(axis=1), told.log_odds, atol=1e-12)
-    assert told.names == model.feature_terms_ and told.frame().shape == (len(y), 4 + len(told.names))
+    ours, rival = (np.searchsorted(model.classes_, names) for names in (explanation.label, explanation.rival))
+    np.testing.assert_allclose(explanation.log_odds, log_post[rows, ours] - log_post[rows, rival], atol=1e-12)
+    np.testing.assert_allclose(explanation.baseline + explanation.parts.sum(axis=1), explanation.log_odds, atol=1e-12)
+    assert explanation.names == model.feature_terms_ and explanation.frame().shape == (
+        len(y),
+        4 + len(explanation.names),
+    )
     # parts are against the average training row: without a prior's pull these vanish on average
     one = model.explain(X, "low").parts
     np.testing.assert_allclose(one.mean(axis=0), 0.0, atol=1e-12)
@@ -893,8 +896,8 @@ def test_gaps_are_taken_if_all_classifiers_take_them():
 
 def test_threads_change_no_bit(make_answers):
     X, y = make_answers(n=3000, n_bases=4)
-    found = [stacked(4, n_jobs=n).fit(X, y).predict_proba(X) for n in (1, 2)]
-    np.testing.assert_array_equal(*found)
+    proba = [stacked(4, n_jobs=n).fit(X, y).predict_proba(X) for n in (1, 2)]
+    np.testing.assert_array_equal(*proba)
     few = (X[:300], y[:300])
     bases = [GaussianNB(), DecisionTreeClassifier(max_depth=2)]
     with parallel_config(backend="threading"):
@@ -923,9 +926,11 @@ def test_the_seed_decides_all_that_is_random(blobs):
 
 
 def test_progress_is_told(blobs):
-    told = []
-    MaxEntStackingClassifier([GaussianNB()], cv=3, progress=lambda *what: told.append(what), random_state=0).fit(*blobs)
-    texts = [text for *_, text in told]
+    result = []
+    MaxEntStackingClassifier([GaussianNB()], cv=3, progress=lambda *what: result.append(what), random_state=0).fit(
+        *blobs
+    )
+    texts = [text for *_, text in result]
     assert {f"classifiers, fold {k} of 3" for k in (1, 2, 3)} <= set(texts)
     assert any(text.startswith("prior variance, fold 1 of 3") for text in texts)
 

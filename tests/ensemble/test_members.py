@@ -61,10 +61,10 @@ class Silent(ClassifierMixin, BaseEstimator):
 
 def test_names_are_the_users_or_the_kinds_numbered_where_there_are_several():
     bases = [GaussianNB(), ("mine", GaussianNB()), RidgeClassifier(), GaussianNB(), ["v", "w"]]
-    found = read_members(bases, None, False)
-    assert found.names == ("gaussiannb-1", "mine", "ridgeclassifier", "gaussiannb-2", "outputcolumns")
-    assert found.bases[0] is bases[0] and found.bases[1] is bases[1][1]
-    assert isinstance(found.bases[4], OutputColumns) and found.bases[4].columns == ["v", "w"]
+    members = read_members(bases, None, False)
+    assert members.names == ("gaussiannb-1", "mine", "ridgeclassifier", "gaussiannb-2", "outputcolumns")
+    assert members.bases[0] is bases[0] and members.bases[1] is bases[1][1]
+    assert isinstance(members.bases[4], OutputColumns) and members.bases[4].columns == ["v", "w"]
 
 
 def test_columns_are_read_as_classifiers_and_are_no_input():
@@ -76,8 +76,8 @@ def test_columns_are_read_as_classifiers_and_are_no_input():
         ("e", GaussianNB()),
         ("f", np.int64(7)),
     ]
-    found = read_members(given, None, False)
-    assert found.used == ("v", 3, 0, 1, "p", "q", 7)
+    members = read_members(given, None, False)
+    assert members.used == ("v", 3, 0, 1, "p", "q", 7)
     assert EnsembleMembers(RandomForestClassifier()).used == ()
 
 
@@ -137,9 +137,9 @@ def test_each_sees_its_own_columns(blobs):
     members = NamedMembers(("a", "b"), (GaussianNB(), GaussianNB()), {"b": [2, 0]})
     fitted = members.fit(Inputs(X), y, None, 0)
     assert [m.n_features_in_ for m in fitted] == [3, 2]
-    found = members.outputs(fitted, Inputs(X), "auto")
-    assert found.names == ("a", "b") and found.n_rows == 90
-    np.testing.assert_allclose(found.values[1], GaussianNB().fit(X[:, [2, 0]], y).predict_proba(X[:, [2, 0]]))
+    outputs = members.outputs(fitted, Inputs(X), "auto")
+    assert outputs.names == ("a", "b") and outputs.n_rows == 90
+    np.testing.assert_allclose(outputs.values[1], GaussianNB().fit(X[:, [2, 0]], y).predict_proba(X[:, [2, 0]]))
     named = NamedMembers(("b",), (GaussianNB(),), {"b": ["r", "p"]})
     table = pd.DataFrame(X, columns=["p", "q", "r"])
     assert named.fit(Inputs(table), y, None, 0)[0].feature_names_in_.tolist() == ["r", "p"]
@@ -171,9 +171,9 @@ def test_no_label_or_an_unknown_one_is_an_abstention(word, blobs):
 
 def test_probabilities_are_checked_and_gaps_are_abstentions():
     given = np.array([[0.2, 0.8], [NAN, 0.5], [0.0, 0.0], [0.5, 0.500004]])
-    found = pmf(given, "c")
-    same(np.isnan(found), np.array([[0, 0], [1, 1], [1, 1], [0, 0]], bool))
-    np.testing.assert_allclose(found[[0, 3]].sum(axis=1), 1.0, rtol=1e-15)
+    result = pmf(given, "c")
+    same(np.isnan(result), np.array([[0, 0], [1, 1], [1, 1], [0, 0]], bool))
+    np.testing.assert_allclose(result[[0, 3]].sum(axis=1), 1.0, rtol=1e-15)
     for bad in ([0.7, 0.7], [1.5, -0.5], [np.inf, 0.0], [0.5, 0.6]):
         with pytest.raises(ValueError, match="'c'"):
             pmf(np.array([[0.2, 0.8], bad]), "c")
@@ -181,14 +181,14 @@ def test_probabilities_are_checked_and_gaps_are_abstentions():
 
 def test_decisions_are_one_hot():
     same(hardened(np.array([[0.2, 0.8], [NAN, NAN], [0.6, 0.4]])), np.array([[0, 1], [NAN, NAN], [1, 0]]))
-    found = one_hot(np.array(["b", None, "a", "?", ""], dtype=object), np.array(["a", "b"]))
-    same(found, np.array([[0, 1], [NAN, NAN], [1, 0], [NAN, NAN], [NAN, NAN]]))
+    result = one_hot(np.array(["b", None, "a", "?", ""], dtype=object), np.array(["a", "b"]))
+    same(result, np.array([[0, 1], [NAN, NAN], [1, 0], [NAN, NAN], [NAN, NAN]]))
 
 
 def test_a_smaller_alphabet_is_the_larger_one_with_zeros():
     values = np.array([[0.3, 0.7], [NAN, NAN]])
-    found = aligned(values, np.array(["c", "a"]), np.array(["a", "b", "c"]))
-    same(found, np.array([[0.7, 0.0, 0.3], [NAN] * 3]))
+    result = aligned(values, np.array(["c", "a"]), np.array(["a", "b", "c"]))
+    same(result, np.array([[0.7, 0.0, 0.3], [NAN] * 3]))
     assert aligned(values, np.array(["c", "a"]), np.array(["c", "a"])) is values
 
 
@@ -218,10 +218,10 @@ def test_stages_say_the_same_whatever_the_classes_are_called(kind, names, blobs)
     for ours, theirs in zip(values, stage_proba(plain, X)):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
         np.testing.assert_allclose(ours.sum(axis=1), 1.0, rtol=1e-12)
-    found = EnsembleMembers(fitted).outputs(fitted, Inputs(X), "hard")
+    outputs = EnsembleMembers(fitted).outputs(fitted, Inputs(X), "hard")
     word = "stage" if hasattr(fitted, "stage_proba") else "member"
-    assert found.names == tuple(f"{word} {m + 1}" for m in range(len(values)))
-    for value, alphabet, proba in zip(found.values, found.classes, values):
+    assert outputs.names == tuple(f"{word} {m + 1}" for m in range(len(values)))
+    for value, alphabet, proba in zip(outputs.values, outputs.classes, values):
         same(alphabet, names)
         same(value, np.eye(3)[proba.argmax(axis=1)])
 
@@ -309,8 +309,8 @@ def test_numbers_beside_a_word_stay_numbers():
 
 
 def test_a_row_of_zeros_is_an_abstention_hard_or_soft():
-    said = np.array([[0.0, 0.0], [0.25, 0.75]])
-    for rows in (hardened(said), pmf(said, "a")):
+    result = np.array([[0.0, 0.0], [0.25, 0.75]])
+    for rows in (hardened(result), pmf(result, "a")):
         assert np.isnan(rows[0]).all() and rows[1].argmax() == 1
 
 
@@ -342,8 +342,8 @@ def test_probabilities_in_columns_are_of_all_classes_of_soft_labels():
 
 def test_one_column_of_probabilities_is_enough_for_two_classes():
     X = pd.DataFrame({"p": [0.25, 1.0, None]})
-    said = OutputColumns({"yes": "p"}).fit(X, ["no", "yes", "no"])
-    assert said.classes_.tolist() == ["no", "yes"]
-    np.testing.assert_allclose(said.predict_proba(X), [[0.75, 0.25], [0.0, 1.0], [NAN, NAN]])
+    fitted = OutputColumns({"yes": "p"}).fit(X, ["no", "yes", "no"])
+    assert fitted.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_allclose(fitted.predict_proba(X), [[0.75, 0.25], [0.0, 1.0], [NAN, NAN]])
     other = OutputColumns({"maybe": "p"}).fit(X, ["no", "yes", "no"])
     assert other.classes_.tolist() == ["maybe"]

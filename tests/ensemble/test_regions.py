@@ -57,16 +57,16 @@ def densities(cells, X):
 def test_a_cell_is_the_responsibility_of_a_component(kind, blobs):
     X, y = blobs
     cells = two_each(X, y, kind)
-    found, joint = cells.pmf(Inputs(X)), densities(cells, X)
+    proba, joint = cells.pmf(Inputs(X)), densities(cells, X)
     if kind == "class":
         for c in np.unique(cells.component_class):
             mine = cells.component_class == c
             joint[:, mine] /= joint[:, mine].sum(axis=1, keepdims=True)
-            np.testing.assert_allclose(found[:, mine].sum(axis=1), 1.0, rtol=1e-12)
+            np.testing.assert_allclose(proba[:, mine].sum(axis=1), 1.0, rtol=1e-12)
     else:
         joint /= joint.sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
-    np.testing.assert_allclose(found, joint, rtol=1e-9, atol=1e-300)
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(proba, joint, rtol=1e-9, atol=1e-300)
 
 
 def test_cells_have_owners_and_names(blobs):
@@ -132,11 +132,11 @@ def test_held_out_cells_are_those_of_one_step_on_the_other_folds(kind, weighted,
     X, y = blobs
     weight = 0.5 + np.arange(90) % 3 if weighted else None
     cells, folds = two_each(X, y, kind), folds_of(90)
-    found = cells.held_out(Inputs(X), likelihood(y), weight, folds)
+    proba = cells.held_out(Inputs(X), likelihood(y), weight, folds)
     for train, held in folds:
         params = one_step(cells, X, y, weight, train)
         mixture = cells.mixture
-        np.testing.assert_allclose(found[held], cells._cells(params, mixture._block(mixture._read(X[held]))), rtol=1e-9)
+        np.testing.assert_allclose(proba[held], cells._cells(params, mixture._block(mixture._read(X[held]))), rtol=1e-9)
 
 
 def test_held_out_cells_of_one_gaussian_per_class_are_its_own_fit_to_the_other_folds(blobs):
@@ -144,14 +144,14 @@ def test_held_out_cells_of_one_gaussian_per_class_are_its_own_fit_to_the_other_f
     X, y = blobs
     cells, folds = cells_of(X, y, "union", max_components=1), folds_of(90)
     assert cells.mixture.params_.n_components == 3
-    found, prior = cells.held_out(Inputs(X), likelihood(y), None, folds), cells.mixture.problem_.family.gaussian.prior
+    proba, prior = cells.held_out(Inputs(X), likelihood(y), None, folds), cells.mixture.problem_.family.gaussian.prior
     for train, held in folds:
         joint = np.empty((len(held), 3))
         for c in range(3):
             mine = X[train][y[train] == c]
             mean, cov = maximum(mine, prior, c)
             joint[:, c] = len(mine) * multivariate_normal(mean, cov).pdf(X[held])
-        np.testing.assert_allclose(found[held], joint / joint.sum(axis=1, keepdims=True), rtol=1e-8)
+        np.testing.assert_allclose(proba[held], joint / joint.sum(axis=1, keepdims=True), rtol=1e-8)
 
 
 def maximum(x, prior, c):
@@ -164,9 +164,9 @@ def maximum(x, prior, c):
 def test_rows_of_no_fold_keep_their_cells(blobs):
     X, y = blobs
     cells, (first, *_) = two_each(X, y, "union"), folds_of(90)
-    found = cells.held_out(Inputs(X), likelihood(y), None, [first])
-    np.testing.assert_array_equal(found[first[0]], cells.pmf(Inputs(X))[first[0]])
-    assert np.abs(found[first[1]] - cells.pmf(Inputs(X))[first[1]]).max() > 1e-4
+    proba = cells.held_out(Inputs(X), likelihood(y), None, [first])
+    np.testing.assert_array_equal(proba[first[0]], cells.pmf(Inputs(X))[first[0]])
+    assert np.abs(proba[first[1]] - cells.pmf(Inputs(X))[first[1]]).max() > 1e-4
     np.testing.assert_array_equal(cells.held_out(Inputs(X), likelihood(y), None, []), cells.pmf(Inputs(X)))
 
 
@@ -207,18 +207,18 @@ def test_a_category_and_gaps_are_held_out_too(frame):
     X, y = frame
     for kind in KINDS:
         cells = two_each(X, y, kind)
-        found = cells.held_out(Inputs(X), likelihood(y), None, folds_of(90))
-        assert np.isfinite(found).all() and found.min() >= 0
+        proba = cells.held_out(Inputs(X), likelihood(y), None, folds_of(90))
+        assert np.isfinite(proba).all() and proba.min() >= 0
         total = 3.0 if kind == "class" else 1.0
-        np.testing.assert_allclose(found.sum(axis=1), total, rtol=1e-9)
+        np.testing.assert_allclose(proba.sum(axis=1), total, rtol=1e-9)
 
 
 def test_a_class_no_other_fold_has_keeps_next_to_nothing(blobs):
     X, y = blobs
     cells = two_each(X, y, "union")
-    found = cells.held_out(Inputs(X), likelihood(y), None, [(np.flatnonzero(y != 1), np.flatnonzero(y == 1))])
-    assert np.isfinite(found).all() and found[y == 1][:, cells.component_class == 1].max() < 1e-200
-    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    proba = cells.held_out(Inputs(X), likelihood(y), None, [(np.flatnonzero(y != 1), np.flatnonzero(y == 1))])
+    assert np.isfinite(proba).all() and proba[y == 1][:, cells.component_class == 1].max() < 1e-200
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
 
 
 def test_columns_are_found_by_name_or_number():

@@ -29,9 +29,9 @@ def make_table(n=80, seed=0):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_checks():
-    found = check_estimator(TunedClassifier(), on_fail=None)
-    assert [r["check_name"] for r in found if r["status"] == "failed"] == []
-    assert sum(r["status"] == "passed" for r in found) >= 58
+    result = check_estimator(TunedClassifier(), on_fail=None)
+    assert [r["check_name"] for r in result if r["status"] == "failed"] == []
+    assert sum(r["status"] == "passed" for r in result) >= 58
 
 
 # --- rows as numbers --------------------------------------------------------------------------------------------------

@@ -31,13 +31,13 @@ BASES = [DecisionTreeClassifier(max_depth=1), GaussianNB(), None]
 def by_hand(model, X, y, beta, start):
     """H before every stage and after the last, and W+ and W- (not normalized) of every stage, as printed."""
     truth, v = np.where(y == model.classes_[1], 1.0, -1.0), start / start.sum()
-    H, found = np.zeros(len(y)), []
+    H, result = np.zeros(len(y)), []
     for stage, alpha in zip(model.estimators_, model.alphas_):
         w = v * np.exp(-truth * H - np.abs(beta * H))
         h = np.where(stage.predict(X) == model.classes_[1], 1.0, -1.0)
-        found.append((H, w[h == truth].sum(), w[h != truth].sum()))
+        result.append((H, w[h == truth].sum(), w[h != truth].sum()))
         H = H + alpha * np.exp(-np.abs(beta * H)) * h
-    return truth, v, found, H
+    return truth, v, result, H
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3, 2.0])
@@ -46,9 +46,9 @@ def test_the_loss_falls_by_at_least_what_is_promised(two, base, beta):
     X, y = two
     start = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
     model = WeightBoostClassifier(base, 12, beta=beta, random_state=0).fit(X, y, sample_weight=start)
-    truth, v, found, H = by_hand(model, X, y, beta, start)
-    assert len(found) > 2
-    for m, (before, right, wrong) in enumerate(found):
+    truth, v, result, H = by_hand(model, X, y, beta, start)
+    assert len(result) > 2
+    for m, (before, right, wrong) in enumerate(result):
         np.testing.assert_allclose(model.alphas_[m], np.log(right / wrong) / 2, rtol=1e-9)
         np.testing.assert_allclose(model.errors_[m], wrong / (right + wrong), rtol=1e-9)
         loss = v @ np.exp(-truth * before)
@@ -59,8 +59,8 @@ def test_the_loss_falls_by_at_least_what_is_promised(two, base, beta):
     np.testing.assert_allclose(model.bound_[-1], v @ np.exp(-truth * H), rtol=1e-9)
     np.testing.assert_allclose(model.decision_function(X), H, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-2 * H)), rtol=1e-9)
-    for said, bound in zip(model.staged_predict(X), model.bound_, strict=True):
-        assert v[said != y].sum() <= bound
+    for proba, bound in zip(model.staged_predict(X), model.bound_, strict=True):
+        assert v[proba != y].sum() <= bound
 
 
 @pytest.mark.parametrize("base", BASES, ids=repr)
@@ -69,8 +69,8 @@ def test_beta_0_is_adaboost(two, base):
     ours = WeightBoostClassifier(base, 10, beta=0.0, random_state=0).fit(X, y)
     ada = AdaBoostM1Classifier(base, 10, random_state=0).fit(X, y)
     np.testing.assert_allclose(2 * ours.alphas_, ada.alphas_, rtol=1e-6)
-    said = np.array([np.where(stage.predict(X) == "p", 1.0, -1.0) for stage in ada.estimators_])
-    np.testing.assert_allclose(ours.decision_function(X), ada.alphas_ @ said / 2, rtol=1e-6, atol=1e-9)
+    predicted = np.array([np.where(stage.predict(X) == "p", 1.0, -1.0) for stage in ada.estimators_])
+    np.testing.assert_allclose(ours.decision_function(X), ada.alphas_ @ predicted / 2, rtol=1e-6, atol=1e-9)
     assert (ours.predict(X) == ada.predict(X)).all()
     np.testing.assert_allclose(ours.bound_, ada.bound_, rtol=1e-6)
     np.testing.assert_allclose(ours.stage_proba(X), ada.stage_proba(X), rtol=1e-5, atol=1e-9)
@@ -103,10 +103,10 @@ def test_more_classes_are_each_against_the_rest(four):
 def test_what_the_stages_of_more_classes_say(four):
     X, y = four
     model = WeightBoostClassifier(GaussianNB(), 6, beta=0.5).fit(X, y)
-    said = model.stage_proba(X)
-    np.testing.assert_allclose(said.sum(axis=2), 1)
+    proba = model.stage_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=2), 1)
     own = np.column_stack([stages[0].predict_proba(X)[:, 1] for stages in model.estimators_])
-    np.testing.assert_allclose(said[0], own / own.sum(axis=1, keepdims=True), rtol=1e-9)
+    np.testing.assert_allclose(proba[0], own / own.sum(axis=1, keepdims=True), rtol=1e-9)
 
 
 class Row:
@@ -143,9 +143,9 @@ def test_a_contest_that_ended_gives_its_share_and_nobody_stands_for_all():
 
 
 def test_progress_tells_the_class(four):
-    told = []
-    WeightBoostClassifier(GaussianNB(), 2, progress=lambda *news: told.append(news)).fit(*four)
-    assert [news[:2] for news in told] == [(m, 8) for m in range(1, 9)] and told[2][2].startswith("'b', stage 1")
+    result = []
+    WeightBoostClassifier(GaussianNB(), 2, progress=lambda *news: result.append(news)).fit(*four)
+    assert [news[:2] for news in result] == [(m, 8) for m in range(1, 9)] and result[2][2].startswith("'b', stage 1")
 
 
 def test_drawn_rows_serve_every_contest_alike(four):

@@ -68,7 +68,7 @@ def test_runs_are_those_of_a_comparison():
     found = mx.compare(X, y, methods=methods, baselines=False, folds=5, n_jobs=1, refit=False)
     display = MethodScoresDisplay.from_comparison(found)
     assert [[display.names[i] for i in group] for group in display.groups] == found.groups()
-    assert display.ours == [False] * 3
+    assert display.from_mixent == [False] * 3
 
 
 def test_equal_methods_are_joined_and_one_fold_tells_nothing():
@@ -149,9 +149,9 @@ def test_one_bad_method_does_not_push_the_others_together():
 
 def test_ours_and_others_have_their_marks():
     cv = made(random_scores(0, k=3))
-    candidates = {f"m{i}": SimpleNamespace(ours=i == 0) for i in range(3)}
+    candidates = {f"m{i}": SimpleNamespace(from_mixent=i == 0) for i in range(3)}
     display = MethodScoresDisplay.from_comparison(
         SimpleNamespace(cv=cv, candidates=candidates), metric="log_loss"
     ).plot()
-    assert sum(display.ours) == 1
+    assert sum(display.from_mixent) == 1
     assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["mixent", "other"]

@@ -61,23 +61,23 @@ def test_solvers_reach_the_same_optimum(votes, mixed, prior_variance):
     X, y = votes if prior_variance is None else mixed
     weight = np.random.default_rng(2).integers(1, 4, len(y)).astype(float)
     tols = {"auto": 0.0, "bohning": 1e-20, "iis": 1e-20, "lbfgs": 0.0}
-    found = [
+    fitted = [
         MaxEntClassifier("bins", prior_variance=prior_variance, solver=s, tol=tol, max_iter=20_000).fit(X, y, weight)
         for s, tol in tols.items()
     ]
-    for model in found[1:]:
-        np.testing.assert_allclose(model.predict_proba(X), found[0].predict_proba(X), atol=1e-8)
+    for model in fitted[1:]:
+        np.testing.assert_allclose(model.predict_proba(X), fitted[0].predict_proba(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("features", ["union", "pooled", "class", "moments"])
 def test_solvers_reach_the_same_optimum_of_hidden_components(mixed, features):
     X, y = mixed
-    found = [
+    fitted = [
         MaxEntClassifier(features, prior_variance=0.5, solver=s, random_state=0, tol=tol, max_iter=20_000).fit(X, y)
         for s, tol in {"auto": 0.0, "bohning": 1e-20, "lbfgs": 0.0}.items()
     ]
-    for model in found[1:]:
-        np.testing.assert_allclose(model.predict_proba(X), found[0].predict_proba(X), atol=1e-8)
+    for model in fitted[1:]:
+        np.testing.assert_allclose(model.predict_proba(X), fitted[0].predict_proba(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("solver", ["auto", "bohning", "iis", "lbfgs"])
@@ -139,14 +139,14 @@ def test_a_missing_value_drops_out_of_its_row(mixed):
     X, y = mixed
     model = MaxEntClassifier(prior_variance=1.0, random_state=0).fit(X, y)
     row = X.dropna().iloc[[0]]
-    told = model.explain(row)
-    ours, rival = (list(model.classes_).index(c[0]) for c in (told.label, told.rival))
-    for i, name in enumerate(told.names):
+    explanation = model.explain(row)
+    ours, rival = (list(model.classes_).index(c[0]) for c in (explanation.label, explanation.rival))
+    for i, name in enumerate(explanation.names):
         gone = row.assign(**{name: np.nan if name in ("number", "other") else None})
         without = model.predict_log_proba(gone)[0]
         usual = model.mean_logits_[i, ours] - model.mean_logits_[i, rival]  # explanations are against the average row
         np.testing.assert_allclose(
-            without[ours] - without[rival], told.log_odds[0] - told.parts[0, i] - usual, atol=1e-12
+            without[ours] - without[rival], explanation.log_odds[0] - explanation.parts[0, i] - usual, atol=1e-12
         )
     empty = pd.DataFrame({c: [None] for c in X.columns}).astype({"number": float, "other": float})
     bias = np.exp(model.params_.bias)
@@ -172,13 +172,13 @@ def test_unseen_values_count_as_missing_and_change_no_other_row(mixed):
 def test_explanations_add_up_exactly(mixed):
     X, y = mixed
     model = MaxEntClassifier(pairs=[("color", "number")], prior_variance=1.0, random_state=0).fit(X, y)
-    told = model.explain(X)
-    np.testing.assert_allclose(told.baseline + told.parts.sum(axis=1), told.log_odds, rtol=1e-12)
+    explanation = model.explain(X)
+    np.testing.assert_allclose(explanation.baseline + explanation.parts.sum(axis=1), explanation.log_odds, rtol=1e-12)
     log_p = model.predict_log_proba(X)
     top = np.sort(log_p, axis=1)
-    np.testing.assert_allclose(told.log_odds, top[:, -1] - top[:, -2], atol=1e-9)
-    assert told.names == model.feature_terms_ and "color & number" in told.names
-    frame = told.frame()
+    np.testing.assert_allclose(explanation.log_odds, top[:, -1] - top[:, -2], atol=1e-9)
+    assert explanation.names == model.feature_terms_ and "color & number" in explanation.names
+    frame = explanation.frame()
     assert list(frame.columns[:4]) == ["label", "rival", "log_odds", "baseline"] and len(frame) == len(X)
     for_no = model.explain(X.iloc[:5], label="no")
     assert set(for_no.label) == {"no"} and "no" not in set(for_no.rival)
@@ -278,10 +278,10 @@ def test_groups_see_what_single_columns_cannot():
     X = pd.DataFrame({"a": x, "b": np.where(y == 0, x, -x) + 0.3 * rng.normal(size=800), "c": rng.normal(size=800)})
     alone = MaxEntClassifier(random_state=0, prior_variance=1.0).fit(X, y)
     named = MaxEntClassifier(ComponentFeatures(groups=[["a", "b"]]), random_state=0, prior_variance=1.0).fit(X, y)
-    found = MaxEntClassifier(ComponentFeatures(groups="auto"), random_state=0, prior_variance=1.0).fit(X, y)
+    fitted = MaxEntClassifier(ComponentFeatures(groups="auto"), random_state=0, prior_variance=1.0).fit(X, y)
     assert alone.score(X, y) < 0.65 < 0.85 < named.score(X, y)
     assert named.feature_terms_ == ("c", "a & b")
-    np.testing.assert_array_equal(found.predict_proba(X), named.predict_proba(X))
+    np.testing.assert_array_equal(fitted.predict_proba(X), named.predict_proba(X))
     holes = X.mask(rng.random(X.shape) < 0.1)
     pooled = MaxEntClassifier(ComponentFeatures("pooled", groups=[["a", "b"]]), random_state=0, prior_variance=1.0).fit(
         X, y
@@ -301,9 +301,9 @@ def test_pairs_see_what_single_features_cannot():
     y = np.where(rng.random(600) < 0.1, 1 - (a ^ b), a ^ b)
     assert MaxEntClassifier(prior_variance=1.0, random_state=0).fit(X, y).score(X, y) < 0.6
     assert MaxEntClassifier(prior_variance=1.0, pairs=[("a", "b")], random_state=0).fit(X, y).score(X, y) > 0.85
-    found = MaxEntClassifier(selection="bic", random_state=0).fit(X, y)
-    assert found.feature_terms_ == ("a & b",) and found.score(X, y) > 0.85
-    assert found.path_[0].name == "a & b" and found.path_[0].kept and not found.path_[-1].kept
+    fitted = MaxEntClassifier(selection="bic", random_state=0).fit(X, y)
+    assert fitted.feature_terms_ == ("a & b",) and fitted.score(X, y) > 0.85
+    assert fitted.path_[0].name == "a & b" and fitted.path_[0].kept and not fitted.path_[-1].kept
     with_numbers = MaxEntClassifier(prior_variance=1.0, pairs=[("a", "c")], random_state=0).fit(X, y)
     assert "a & c" in with_numbers.feature_terms_
 
@@ -372,9 +372,9 @@ def test_threads_change_no_bit():
 
 def test_progress_is_told():
     X, y = load_iris(return_X_y=True)
-    told = []
-    MaxEntClassifier(random_state=0, selection="bic", progress=lambda *a: told.append(a)).fit(X, y)
-    assert {text.split()[0] for _, _, text in told} >= {"added", "prior", "objective"}
+    result = []
+    MaxEntClassifier(random_state=0, selection="bic", progress=lambda *a: result.append(a)).fit(X, y)
+    assert {text.split()[0] for _, _, text in result} >= {"added", "prior", "objective"}
 
 
 def test_a_row_in_which_nothing_is_known_changes_no_prior(mixed):
@@ -409,9 +409,9 @@ def test_strength_is_the_deviation_of_the_log_odds():
     X, y = load_breast_cancer(return_X_y=True)
     for features in ("union", "moments"):
         model = MaxEntClassifier(features, prior_variance=1.0, random_state=0).fit(X, y)
-        told = model.explain(X, label=1)
-        np.testing.assert_allclose(list(model.constraints().strength.values()), told.parts.std(axis=0))
-        np.testing.assert_allclose(told.parts.mean(axis=0), 0.0, atol=1e-9)
+        explanation = model.explain(X, label=1)
+        np.testing.assert_allclose(list(model.constraints().strength.values()), explanation.parts.std(axis=0))
+        np.testing.assert_allclose(explanation.parts.mean(axis=0), 0.0, atol=1e-9)
 
 
 def test_parameters_are_counted_by_what_can_be_identified():

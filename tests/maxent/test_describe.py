@@ -93,13 +93,13 @@ def test_the_joint_model():
     assert facts["n_values"] == len(model.params_.single) and facts["n_parameters"] == model.n_parameters_
     assert facts["strongest"][0]["columns"] == ["age", "pain"] and facts["prior_variance"]["value"] == 1.0
     (scores,) = entry_of(model).on_rows(model, X, None)
-    found = {
+    text = {
         row[0]: [None if cell is None else float(cell.text.rstrip(" %")) for cell in row[1:]] for row in scores.rows
     }
     truth = model.accuracy_by_column(X)
     constant = 100 * (1 - X["pain"].value_counts(normalize=True).max())
-    assert found["pain"][:2] == pytest.approx([100 * truth["pain"].error, constant], abs=0.051)
-    assert found["age"][2] == pytest.approx(100 * truth["age"].r2, abs=0.051)
+    assert text["pain"][:2] == pytest.approx([100 * truth["pain"].error, constant], abs=0.051)
+    assert text["age"][2] == pytest.approx(100 * truth["age"].r2, abs=0.051)
 
 
 def test_an_interaction_is_zero_where_multipliers_are_sums():

@@ -176,16 +176,16 @@ def test_expectations_are_those_of_the_conditionals_one_row_at_a_time():
 
 @pytest.mark.parametrize("gaps", [0.0, 0.3])
 def test_both_solvers_reach_one_optimum_and_never_fall(gaps):
-    rows, found = draw(gaps=gaps), {}
+    rows, result = draw(gaps=gaps), {}
     for solver in SOLVERS:
         problem, source = posed(rows, 0.5)
         with Serial() as workers:
-            found[solver] = solve(problem, source, solver, Stop(1e-13, 20_000), workers)
-        accepted = [step.objective for step in found[solver].trace if step.accepted]
+            result[solver] = solve(problem, source, solver, Stop(1e-13, 20_000), workers)
+        accepted = [step.objective for step in result[solver].trace if step.accepted]
         assert all(b >= a - 1e-11 * abs(a) for a, b in pairwise(accepted)) and len(accepted) > 5
-        assert found[solver].status is Status.CONVERGED
-        assert all(step.accepted for step in found[solver].trace if step.kind == "plain")
-    one, other = (_probabilities(run.params, rows) for run in found.values())
+        assert result[solver].status is Status.CONVERGED
+        assert all(step.accepted for step in result[solver].trace if step.kind == "plain")
+    one, other = (_probabilities(run.params, rows) for run in result.values())
     np.testing.assert_allclose(one, other, atol=1e-6)
 
 
@@ -562,10 +562,10 @@ def test_every_check_of_scikit_learn_passes():
 
 def test_the_prior_is_chosen_on_rows_held_out():
     X = frame(150)
-    told = []
-    model = MaxEntJoint(random_state=0, progress=lambda *news: told.append(news)).fit(X)
-    assert model.prior_variance_ in VARIANCES and any("prior variance" in text for *_, text in told)
-    assert any("objective" in text for *_, text in told)
+    result = []
+    model = MaxEntJoint(random_state=0, progress=lambda *news: result.append(news)).fit(X)
+    assert model.prior_variance_ in VARIANCES and any("prior variance" in text for *_, text in result)
+    assert any("objective" in text for *_, text in result)
     noise = pd.DataFrame(np.random.default_rng(0).integers(0, 4, size=(60, 8)).astype(str))
     noise.columns = [f"c{i}" for i in range(8)]
     assert MaxEntJoint(random_state=0).fit(noise).prior_variance_ == min(VARIANCES)
@@ -613,8 +613,8 @@ def test_a_table_may_lack_what_is_predicted(fitted, target, kind):
     elif kind == "pyarrow":
         short = pa.Table.from_pandas(short, preserve_index=False)
     np.testing.assert_allclose(fitted.predict_proba(short, target), fitted.predict_proba(X, target), rtol=1e-9)
-    said, expected = fitted.predict(short, target), fitted.predict(X, target)
-    assert said.tolist() == (pytest.approx(expected, rel=1e-9) if target == "size" else expected.tolist())
+    predicted, expected = fitted.predict(short, target), fitted.predict(X, target)
+    assert predicted.tolist() == (pytest.approx(expected, rel=1e-9) if target == "size" else expected.tolist())
     if len(columns) == 2:  # one of two
         half = X.drop(columns=columns[0])
         np.testing.assert_array_equal(fitted.predict(half, target), fitted.predict(X, target))

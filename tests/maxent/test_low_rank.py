@@ -33,24 +33,26 @@ VARIANCE = np.linspace(0.2, 2.0, S)
 @pytest.mark.parametrize("repeated", [0, 7])
 def test_factor_and_span_are_those_of_the_inner_products(repeated):
     rows = rows_of(repeated=repeated)
-    found = Spanned.of(Cells((), S), rows, VARIANCE)
+    spanned = Spanned.of(Cells((), S), rows, VARIANCE)
     relative = VARIANCE / VARIANCE.max()
     inner = rows.dense.T @ (relative[:, None] * rows.dense)
-    assert found.factor.shape == (N, N - repeated)
-    np.testing.assert_allclose(found.factor @ found.factor.T, inner, atol=1e-9)
-    np.testing.assert_allclose(found.factor @ found.factor[found.spanning].T, inner[:, found.spanning], atol=1e-10)
-    assert np.allclose(np.triu(found.factor[found.spanning], 1), 0)
+    assert spanned.factor.shape == (N, N - repeated)
+    np.testing.assert_allclose(spanned.factor @ spanned.factor.T, inner, atol=1e-9)
+    np.testing.assert_allclose(
+        spanned.factor @ spanned.factor[spanned.spanning].T, inner[:, spanned.spanning], atol=1e-10
+    )
+    assert np.allclose(np.triu(spanned.factor[spanned.spanning], 1), 0)
 
 
 def test_logits_and_penalty_are_the_same_in_both_coordinates():
     rows = rows_of()
-    found = Spanned.of(Cells((), S), rows, VARIANCE)
+    spanned = Spanned.of(Cells((), S), rows, VARIANCE)
     b = Multipliers(np.zeros(C), np.random.default_rng(1).normal(size=(N, C)))
-    gamma = found.from_span(b)
-    np.testing.assert_allclose(rows.dense.T @ gamma.cells, found.factor @ b.cells, atol=1e-9)
+    gamma = spanned.from_span(b)
+    np.testing.assert_allclose(rows.dense.T @ gamma.cells, spanned.factor @ b.cells, atol=1e-9)
     relative = VARIANCE / VARIANCE.max()
     np.testing.assert_allclose((gamma.cells**2 / relative[:, None]).sum(), (b.cells**2).sum(), rtol=1e-9)
-    np.testing.assert_allclose(found.to_span(gamma).cells, b.cells, atol=1e-8)
+    np.testing.assert_allclose(spanned.to_span(gamma).cells, b.cells, atol=1e-8)
 
 
 @pytest.mark.parametrize("repeated", [0, 7])

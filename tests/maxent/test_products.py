@@ -156,10 +156,10 @@ def test_a_feature_never_present_has_the_range_of_a_category():
     X = pmfs()
     X[:, : SIZES[0]] = np.nan
     made, plain = layouts("shared")
-    found = made.widths(made.rows(table_of(X), np.eye(3)[np.zeros(60, int)], None))
+    result = made.widths(made.rows(table_of(X), np.eye(3)[np.zeros(60, int)], None))
     written = plain.widths(plain.rows(table_of(X), np.eye(3)[np.zeros(60, int)], None))
-    np.testing.assert_allclose(found, written, rtol=1e-12)
-    np.testing.assert_array_equal(found[: SIZES[0]], 1.0)
+    np.testing.assert_allclose(result, written, rtol=1e-12)
+    np.testing.assert_array_equal(result[: SIZES[0]], 1.0)
 
 
 def test_a_range_is_never_taken_for_nothing():
@@ -193,15 +193,15 @@ def test_a_pair_speaks_for_a_class_if_both_do():
     (a, b, _), (m, _) = terms((0, 1, -1))
     owned = Probabilistic("m", m.columns, m.values, (0, 0, 1))
     for first, second in ((a, m), (b, owned), (a, owned), (b, m)):
-        found = mask_of(CrossedDense(first, second), 3)
+        result = mask_of(CrossedDense(first, second), 3)
         if first is b and second is m:
-            assert found is None
+            assert result is None
             continue
         for i in range(len(first.values)):
             for k in range(len(second.values)):
-                says = first.value_class is None or np.arange(3) == first.value_class[i]
+                outcome = first.value_class is None or np.arange(3) == first.value_class[i]
                 owns = second.value_class is None or np.arange(3) == second.value_class[k]
-                np.testing.assert_array_equal(found[i * len(second.values) + k], np.ones(3) * says * owns)
+                np.testing.assert_array_equal(result[i * len(second.values) + k], np.ones(3) * outcome * owns)
 
 
 @pytest.mark.parametrize("kind", ["shared", "masked", "own"])
@@ -209,16 +209,16 @@ def test_a_pair_speaks_for_a_class_if_both_do():
 def test_every_solver_reaches_the_optimum_of_the_written_cells(kind, solver):
     rng = np.random.default_rng(4)
     target, weight = np.eye(3)[rng.integers(3, size=60)], rng.uniform(0.5, 2.0, 60)
-    found = []
+    result = []
     for layout in layouts(kind):
         rows = layout.rows(table_of(pmfs()), target, weight)
         with Serial() as workers:
             sums = Sums.of(layout.cells, rows, workers, gram=solver != "iis")
             stop = Stop(-np.inf, 20_000, gain=1e-17) if solver in ("bohning", "iis") else Stop(0.0, 500)
             variance = 2.0 / layout.widths(rows) ** 2
-            found.append(solve(layout.cells, sums, variance, solver, stop, workers, layout.mask(3)))
-    assert found[0].run.objective == pytest.approx(found[1].run.objective, rel=1e-10)
-    np.testing.assert_allclose(found[0].run.params.cells, found[1].run.params.cells, atol=1e-6)
-    assert found[0].gap == pytest.approx(found[1].gap, abs=1e-8)
-    if found[0].problem.mask is not None:
-        assert (found[0].run.params.cells[found[0].problem.mask == 0] == 0).all()
+            result.append(solve(layout.cells, sums, variance, solver, stop, workers, layout.mask(3)))
+    assert result[0].run.objective == pytest.approx(result[1].run.objective, rel=1e-10)
+    np.testing.assert_allclose(result[0].run.params.cells, result[1].run.params.cells, atol=1e-6)
+    assert result[0].gap == pytest.approx(result[1].gap, abs=1e-8)
+    if result[0].problem.mask is not None:
+        assert (result[0].run.params.cells[result[0].problem.mask == 0] == 0).all()

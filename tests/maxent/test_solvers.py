@@ -128,10 +128,10 @@ def random_table(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_all_solvers_reach_the_same_optimum_and_never_fall(seed):
     cells, rows, mask, variance = random_table(seed)
-    found = {solver: solved(rows, cells, solver, variance, mask=mask) for solver in SOLVERS}
-    best = max(f.run.objective for f in found.values())
-    for solver, f in found.items():
-        np.testing.assert_allclose(posterior(f, rows), posterior(found["bohning"], rows), atol=1e-8, err_msg=solver)
+    result = {solver: solved(rows, cells, solver, variance, mask=mask) for solver in SOLVERS}
+    best = max(f.run.objective for f in result.values())
+    for solver, f in result.items():
+        np.testing.assert_allclose(posterior(f, rows), posterior(result["bohning"], rows), atol=1e-8, err_msg=solver)
         accepted = [step.objective for step in f.run.trace if step.accepted]
         assert all(b >= a - 1e-9 * abs(a) for a, b in pairwise(accepted))
         assert f.gap * rows.weight.sum() >= best - f.run.objective - 1e-15 * abs(best)  # sums of 400 rows are rounded
@@ -143,9 +143,9 @@ def test_all_solvers_reach_the_same_optimum_and_never_fall(seed):
 def test_hard_instances_are_multinomial_logistic_regression(solver):
     codes, pmf, y = draw(dense=False)
     cells, rows = rows_of(codes, pmf, y)
-    found = solved(rows, cells, solver, variance=2.0)
+    result = solved(rows, cells, solver, variance=2.0)
     peer = LogisticRegression(C=2.0, tol=1e-12, max_iter=100_000).fit(written_out(codes, pmf), y)
-    np.testing.assert_allclose(posterior(found, rows), peer.predict_proba(written_out(codes, pmf)), atol=1e-6)
+    np.testing.assert_allclose(posterior(result, rows), peer.predict_proba(written_out(codes, pmf)), atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -195,9 +195,9 @@ def test_the_class_term_is_met_and_the_history_tells_of_it(solver):
 @pytest.mark.parametrize("solver", ["bohning", "iis", "lbfgs"])
 def test_a_certified_gain_may_end_a_run(solver):
     cells, rows, _, variance = random_table(1)
-    found = solved(rows, cells, solver, variance, Stop(-np.inf, 5000, gain=1e-8))
-    assert found.run.status.ok and 0 <= found.gain < 1e-7  # the class term has moved since
-    assert found.run.n_passes < solved(rows, cells, solver, variance, Stop(-np.inf, 5000, gain=1e-12)).run.n_passes
+    result = solved(rows, cells, solver, variance, Stop(-np.inf, 5000, gain=1e-8))
+    assert result.run.status.ok and 0 <= result.gain < 1e-7  # the class term has moved since
+    assert result.run.n_passes < solved(rows, cells, solver, variance, Stop(-np.inf, 5000, gain=1e-12)).run.n_passes
 
 
 def test_moments_are_long_and_the_certificate_knows():
@@ -244,10 +244,10 @@ def test_the_curvature_of_a_sample_serves_all_rows(monkeypatch):
         return used[-1]
 
     monkeypatch.setattr(solvers, "Hessian", estimate)
-    found = solved(rows, cells, "lbfgs")
-    assert len(used) == 1 and found.run.status is Status.CONVERGED
-    assert found.run.trace[0].objective > plain.run.trace[0].objective  # begun at the optimum of the sample
-    np.testing.assert_allclose(posterior(found, rows), posterior(plain, rows), atol=1e-7)
+    result = solved(rows, cells, "lbfgs")
+    assert len(used) == 1 and result.run.status is Status.CONVERGED
+    assert result.run.trace[0].objective > plain.run.trace[0].objective  # begun at the optimum of the sample
+    np.testing.assert_allclose(posterior(result, rows), posterior(plain, rows), atol=1e-7)
 
 
 def test_the_hessian_is_that_of_finite_differences():
@@ -276,8 +276,8 @@ def test_a_hessian_that_cannot_be_factorized_is_done_without(monkeypatch):
         raise np.linalg.LinAlgError
 
     monkeypatch.setattr(solvers, "Hessian", fails)
-    found = solved(rows, cells, "auto")
-    np.testing.assert_allclose(posterior(found, rows), posterior(solved(rows, cells, "bohning"), rows), atol=1e-7)
+    result = solved(rows, cells, "auto")
+    np.testing.assert_allclose(posterior(result, rows), posterior(solved(rows, cells, "bohning"), rows), atol=1e-7)
 
 
 def test_a_sample_of_rows_is_spread_over_all():
@@ -293,8 +293,8 @@ def test_a_start_whose_multipliers_share_something_is_no_hindrance():
     with Serial() as workers:
         sums = Sums.of(cells, rows, workers)
         first = Multipliers(np.ones(N_CLASSES), np.ones((cells.n_cells, N_CLASSES)))
-        found = solve(cells, sums, 1.0, "bohning", TO_THE_END, workers, init=first)
-    assert found.run.objective == pytest.approx(solved(rows, cells, "bohning").run.objective, rel=1e-12)
+        result = solve(cells, sums, 1.0, "bohning", TO_THE_END, workers, init=first)
+    assert result.run.objective == pytest.approx(solved(rows, cells, "bohning").run.objective, rel=1e-12)
 
 
 def test_no_certificate_without_a_prior_or_for_a_class_without_rows():
@@ -370,10 +370,10 @@ def test_a_row_with_nothing_but_gaps_gets_the_class_shares():
     codes, pmf, y = draw()
     codes[:40], pmf[:, :40] = -1, 0.0
     cells, rows = rows_of(codes, pmf, y)
-    found = solved(rows, cells, "bohning")
+    result = solved(rows, cells, "bohning")
     total = np.bincount(y) / len(y)
-    assert posterior(found, rows)[:40].std(axis=0).max() < 1e-15
-    assert np.abs(posterior(found, rows).mean(axis=0) - total).max() < 1e-7  # the class term is met exactly
+    assert posterior(result, rows)[:40].std(axis=0).max() < 1e-15
+    assert np.abs(posterior(result, rows).mean(axis=0) - total).max() < 1e-7  # the class term is met exactly
 
 
 def test_a_broken_update_is_caught():
@@ -407,10 +407,10 @@ def test_each_cell_may_have_its_own_prior():
     cells, rows = rows_of(*draw(300, gaps=0.1))
     width = np.random.default_rng(1).uniform(0.2, 2.0, cells.n_cells)
     for solver in SOLVERS:
-        found = solved(rows, cells, solver, variance=0.5 / width**2)
-        problem, params = found.problem, found.run.params
+        result = solved(rows, cells, solver, variance=0.5 / width**2)
+        problem, params = result.problem, result.run.params
         with Serial() as workers:
             source = RowBlocks(rows.ordered())
             slope = problem.gradient(params, total_at(problem, params, source, workers))
         np.testing.assert_allclose(slope, 0.0, atol=1e-3)
-        assert found.gap >= found.gain >= -1e-15
+        assert result.gap >= result.gain >= -1e-15

@@ -39,8 +39,8 @@ def solved(layout, table, y, n_classes=2):
     rows = layout.rows(table, np.eye(n_classes)[y], None)
     with Serial() as workers:
         sums = Sums.of(layout.cells, rows, workers, gram=True)
-        found = solve(layout.cells, sums, 1.0, "bohning", Stop(1e-9, 2000), workers, layout.mask(n_classes))
-    return found, rows
+        solved = solve(layout.cells, sums, 1.0, "bohning", Stop(1e-9, 2000), workers, layout.mask(n_classes))
+    return solved, rows
 
 
 def error(found, rows, y):
@@ -122,9 +122,9 @@ def test_a_class_that_never_shows_a_column_takes_the_mixture_of_all_rows(shapes)
 def test_a_cell_learned_within_a_class_speaks_only_for_it(shapes):
     X, y = shapes
     layout = Layout.of(hidden(X, y, "class"))
-    found, _ = solved(layout, table_of(X), y)
+    result, _ = solved(layout, table_of(X), y)
     owner = layout.terms[0].component_class
-    assert not found.run.params.cells[owner == 0, 1].any() and not found.run.params.cells[owner == 1, 0].any()
+    assert not result.run.params.cells[owner == 0, 1].any() and not result.run.params.cells[owner == 1, 0].any()
 
 
 def test_equal_moments_tell_nothing_where_hidden_components_tell_much(shapes):
@@ -132,8 +132,8 @@ def test_equal_moments_tell_nothing_where_hidden_components_tell_much(shapes):
     table = table_of(X)
     flat, rows = solved(Layout.of([Moments("x", 0, X.mean(), X.std())]), table, y)
     assert error(flat, rows, y) > 0.4
-    found, rows = solved(Layout.of(hidden(X, y, "union")), table, y)
-    assert error(found, rows, y) < 0.25
+    result, rows = solved(Layout.of(hidden(X, y, "union")), table, y)
+    assert error(result, rows, y) < 0.25
 
 
 def test_a_layout_puts_codes_first_and_counts_what_is_present():
@@ -170,8 +170,8 @@ def test_groups_of_columns_share_a_mixture(kind):
     X = np.stack([z, np.where(y == 0, z, -z) + 0.2 * rng.normal(size=300)], axis=1)  # told apart only together
     (term,) = hidden(X, y, kind, groups=((0, 1),), max_components=3)
     assert isinstance(term, Grouped) and term.name == "x0 & x1"
-    found, rows = solved(Layout.of([term]), table_of(X), y)
-    assert error(found, rows, y) < (0.15 if kind == "union" else 0.45)
+    result, rows = solved(Layout.of([term]), table_of(X), y)
+    assert error(result, rows, y) < (0.15 if kind == "union" else 0.45)
 
 
 def test_related_columns_are_found_within_the_classes():

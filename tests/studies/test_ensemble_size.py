@@ -87,13 +87,13 @@ def test_means_errors_and_differences():
     np.testing.assert_allclose(
         curves.std_error("ada", "log_loss"), np.sqrt((1 / 5 + 1 / 4) * values.var(axis=0, ddof=1))
     )
-    found = curves.difference("ada", "bag", size=3, metric="log_loss")
-    np.testing.assert_allclose(found.differences, values[:, 1] - curves.values("bag", "log_loss")[:, 1], atol=1e-11)
-    assert found.names == ("ada", "bag") and found.test_ratio == 0.25 and found.metric == "log_loss"
-    said = str(curves).splitlines()
-    assert said[1].split() == ["error,", "%", "1", "3", "8"] and said[4].split()[:2] == ["log-loss,", "nats"]
-    assert said[2].startswith("ada") and f"{100 * curves.mean('ada')[0]:.2f} (" in said[2]
-    assert len({len(line) for line in said[1:4]}) == 1 and len(repr(curves)) < 200
+    result = curves.difference("ada", "bag", size=3, metric="log_loss")
+    np.testing.assert_allclose(result.differences, values[:, 1] - curves.values("bag", "log_loss")[:, 1], atol=1e-11)
+    assert result.names == ("ada", "bag") and result.test_ratio == 0.25 and result.metric == "log_loss"
+    outcome = str(curves).splitlines()
+    assert outcome[1].split() == ["error,", "%", "1", "3", "8"] and outcome[4].split()[:2] == ["log-loss,", "nats"]
+    assert outcome[2].startswith("ada") and f"{100 * curves.mean('ada')[0]:.2f} (" in outcome[2]
+    assert len({len(line) for line in outcome[1:4]}) == 1 and len(repr(curves)) < 200
 
 
 class Breaks(GaussianNB):
@@ -114,18 +114,18 @@ def test_a_method_that_fails_loses_nothing_of_the_others():
 
 
 def test_weights_gaps_and_progress():
-    told, y = [], Y.astype(object)
+    result, y = [], Y.astype(object)
     y[::10] = None
     weight = 1.0 + np.arange(150) % 2
     makers = {"ada": AdaBoostClassifier(random_state=0)}
     curves = size_curves(
-        makers, X, y, sizes=[5], folds=3, sample_weight=weight, progress=lambda *said: told.append(said)
+        makers, X, y, sizes=[5], folds=3, sample_weight=weight, progress=lambda *said: result.append(said)
     )
     cv = cross_validate(
         {"ada": AdaBoostClassifier(n_estimators=5, random_state=0)}, X, y, folds=3, sample_weight=weight
     )
     np.testing.assert_allclose(curves.values("ada", "brier")[:, 0], cv.values("ada", "brier"), rtol=1e-12)
-    assert told[1] == (1, 3, "ada, fold 1 of 3") and told[-1] == (3, 3, "ada, fold 3 of 3")
+    assert result[1] == (1, 3, "ada, fold 1 of 3") and result[-1] == (3, 3, "ada, fold 3 of 3")
 
 
 def test_a_finished_fold_is_not_fitted_again(tmp_path):

@@ -199,8 +199,8 @@ def test_it_reads_as_a_table():
     assert lines[3].split() == ["prior", "0.25", "0.75", "0", "inf", "75.0", "(0.0)", "0.0", "(0.0)"]
     assert lines[4].startswith("log-loss, nats") and "1.099 (0.000)" in lines[5]
     many = np.arange(8)
-    told = str(prior_shift_study({"x": lambda rows: np.eye(8)[many[rows]]}, many, [np.full(8, 1 / 8)], n_repeats=1))
-    assert "prior 0.125 0.125 0.125 0.125 0.125 0.125 …  -  0.0 (-)" in told
+    text = str(prior_shift_study({"x": lambda rows: np.eye(8)[many[rows]]}, many, [np.full(8, 1 / 8)], n_repeats=1))
+    assert "prior 0.125 0.125 0.125 0.125 0.125 0.125 …  -  0.0 (-)" in text
     assert len(repr(study)) < 200
 
 

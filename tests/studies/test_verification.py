@@ -93,11 +93,11 @@ def test_the_least_cost_is_that_of_the_best_threshold(prior, miss, alarm, scores
     for t in [*np.unique(scores), np.inf]:
         rates = verification_rates(TRUTH, scores, threshold=t, **AS_CLIENT)
         by_hand.append(detection_cost(rates.far, rates.frr, prior, **costs))
-    found = min_dcf(TRUTH, scores, prior=prior, **costs, **AS_CLIENT)
-    assert found == pytest.approx(min(by_hand), rel=1e-12)
+    result = min_dcf(TRUTH, scores, prior=prior, **costs, **AS_CLIENT)
+    assert result == pytest.approx(min(by_hand), rel=1e-12)
     trivial = min(prior * miss, (1 - prior) * alarm)
-    assert min_dcf(TRUTH, scores, prior=prior, normalized=True, **costs, **AS_CLIENT) == pytest.approx(found / trivial)
-    assert found <= trivial
+    assert min_dcf(TRUTH, scores, prior=prior, normalized=True, **costs, **AS_CLIENT) == pytest.approx(result / trivial)
+    assert result <= trivial
 
 
 def test_the_bayes_threshold_has_the_least_expected_cost():
@@ -121,8 +121,8 @@ def test_the_equal_error_rate():
     # between (0, 1/2) and (1, 0), which tied scores join: FAR = t, FRR = (1 - t) / 2
     assert eer(["c", "c", "i"], [2, 1, 1], target="c") == pytest.approx(1 / 3)
     many = simulate_verification(20_000, 20_000, development=(1, 1), n_systems=1, separation=2, random_state=0)
-    found = eer(many.evaluation.truth, many.evaluation.llr, **AS_CLIENT)
-    assert found == pytest.approx(norm.cdf(-1), abs=4 * np.sqrt(0.16 * 0.84 / 20_000))
+    result = eer(many.evaluation.truth, many.evaluation.llr, **AS_CLIENT)
+    assert result == pytest.approx(norm.cdf(-1), abs=4 * np.sqrt(0.16 * 0.84 / 20_000))
 
 
 @pytest.mark.parametrize("change", [np.tanh, lambda s: 5 * s - 40, lambda s: np.sign(s) * s**2, expit])
@@ -186,10 +186,10 @@ def test_no_increasing_function_has_less_than_the_best(scores):
 
 def test_the_best_monotone_calibration_by_hand():
     """c i c i i, from the top: blocks {c}, {i c}, {i i}; in the middle p = (1/2)/2 : (1/3)/2 = 3 : 2."""
-    found = min_cllr(["c", "i", "c", "i", "i"], [5, 4, 3, 2, 1], target="c")
+    result = min_cllr(["c", "i", "c", "i", "i"], [5, 4, 3, 2, 1], target="c")
     ratio = np.log((1 / 2) / (1 / 3))
     by_hand = (np.log2(1 + np.exp(-ratio)) / 2 + np.log2(1 + np.exp(ratio)) / 3) / 2
-    assert found == pytest.approx(by_hand, rel=1e-12)
+    assert result == pytest.approx(by_hand, rel=1e-12)
 
 
 def test_posteriors_become_ratios():
@@ -213,10 +213,10 @@ def test_the_report_holds_what_the_functions_give():
     assert report.normalized_min_dcf == pytest.approx(min_dcf(TRUTH, LLR, normalized=True, **weigh, **AS_CLIENT))
     assert report.eer == eer(TRUTH, LLR, **AS_CLIENT) and report.cllr == cllr(TRUTH, LLR, **AS_CLIENT)
     assert report.min_cllr == min_cllr(TRUTH, LLR, **AS_CLIENT) < report.cllr
-    said = str(report).splitlines()
-    assert said[1].split() == ["false", "accepts", "(FA)", str(rates.false_accepts), "of", "300", "impostors"]
-    assert said[2].split() == ["false", "rejects", "(FR)", str(rates.false_rejects), "of", "60", "clients"]
-    assert said[3].split()[:3] == ["FAR", f"{100 * rates.far:.3f}", "%"] and len(said) == 11
+    text = str(report).splitlines()
+    assert text[1].split() == ["false", "accepts", "(FA)", str(rates.false_accepts), "of", "300", "impostors"]
+    assert text[2].split() == ["false", "rejects", "(FR)", str(rates.false_rejects), "of", "60", "clients"]
+    assert text[3].split()[:3] == ["FAR", f"{100 * rates.far:.3f}", "%"] and len(text) == 11
     assert verification_report(TRUTH, LLR, prior=0.9, **AS_CLIENT).trivial_dcf == pytest.approx(0.1)
     at = verification_report(TRUTH, LLR, prior=0.02, threshold=1.0, **costs, **AS_CLIENT)
     assert at.threshold == 1 and at.far == verification_rates(TRUTH, LLR, threshold=1, **AS_CLIENT).far
@@ -239,8 +239,8 @@ def test_det_draws_the_rates_as_normal_deviates():
         np.testing.assert_allclose(line.get_xydata()[inside], wanted)
         np.testing.assert_allclose(ring.get_xydata()[0], ndtri([curve.eer] * 2))
         np.testing.assert_allclose(square.get_xydata()[0], ndtri([curve.bayes.far, curve.bayes.frr]))
-    told = [t.get_text() for t in ax.get_legend().get_texts()]
-    assert told[2:] == ["equal error rate", "threshold for prior 0.2"]
+    result = [t.get_text() for t in ax.get_legend().get_texts()]
+    assert result[2:] == ["equal error rate", "threshold for prior 0.2"]
     assert ax.get_xlabel() == "False acceptance rate of client (%)"
     ticks = dict(zip(ax.get_xticks(), (t.get_text() for t in ax.get_xticklabels())))
     np.testing.assert_allclose([100 * norm.cdf(t) for t in ticks], [float(text) for text in ticks.values()])

@@ -311,7 +311,7 @@ def _scores(comparison: Comparison) -> Table:
     for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:
         cells = [_score(means[method, metric], metric, best[metric]) for metric in HEADINGS]
         seconds = means[method, "fit_seconds"]
-        star = " *" if comparison.candidates[method].ours else ""
+        star = " *" if comparison.candidates[method].from_mixent else ""
         table.add_row(shown(method) + star, *cells, f"{seconds:.2f}" if seconds == seconds else "")
     return table
 

@@ -27,7 +27,7 @@ class Candidate(Short):
     cost: float = 1.0  # approximate relative cost; with a time budget, cheap methods are tried first
 
     @property
-    def ours(self) -> bool:
+    def from_mixent(self) -> bool:
         """Whether it is a method of mixent."""
         return self.kind == "mixent"
 

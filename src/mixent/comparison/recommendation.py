@@ -96,8 +96,8 @@ def _best_of_others(
 ) -> list[str]:
     """The best method outside mixent (or of mixent), and whether the difference is significant."""
     best = order[0]
-    ours = candidates[best].ours
-    rival = next((m for m in order if candidates[m].ours != ours), None)
+    from_mixent = candidates[best].from_mixent
+    rival = next((m for m in order if candidates[m].from_mixent != from_mixent), None)
     if rival is None:
         return []
     test = paired_test(cv, rival, best, metric)
@@ -106,7 +106,7 @@ def _best_of_others(
     low, high = (f"{factor * end:.{digits}f}" for end in test.interval)
     holms = f" after Holm's adjustment for {count(len(adjusted), 'test')}" if len(adjusted) > 1 else ""
     return [
-        f"Best method {'outside mixent' if ours else 'of mixent'}: {rival}, {word} higher by "
+        f"Best method {'outside mixent' if from_mixent else 'of mixent'}: {rival}, {word} higher by "
         f"{factor * test.mean:.{digits}f}{points} (95 % interval {low} to {high}); "
         f"{significance(adjusted[rival])} (corrected t test, p {p_text(adjusted[rival])}{holms})."
     ]

@@ -90,9 +90,9 @@ class Comparison(Result):
         """The scores as a pandas DataFrame, a row for each method: its kind, and mean and sd of every score."""
         return Records(self.means()).frame().set_index("method")
 
-    def best(self, *, ours: bool, metric: str | None = None) -> str | None:
+    def best(self, *, from_mixent: bool, metric: str | None = None) -> str | None:
         """The best method of mixent, or the best of all others; None if there is none."""
-        return next((m for m in self.ranking(metric) if self.candidates[m].ours == ours), None)
+        return next((m for m in self.ranking(metric) if self.candidates[m].from_mixent == from_mixent), None)
 
     def test(self, a: str, b: str, metric: str | None = None) -> TTest:
         """Corrected t test of two methods on the common folds; `str()` states the result."""
@@ -153,7 +153,7 @@ class Comparison(Result):
         return [lead, Bullets(self.recommendation.points), *self.cv._content(), *notes]
 
     def __str__(self) -> str:
-        ours = [name for name, candidate in self.candidates.items() if candidate.ours and name in self.cv.methods]
+        own = [name for name in self.candidates if self.candidates[name].from_mixent and name in self.cv.methods]
         skipped = [f"Left out: {name}: {reason}." for name, reason in self.skipped.items()]
-        methods = f"Methods of mixent: {', '.join(ours) or 'none'}."
+        methods = f"Methods of mixent: {', '.join(own) or 'none'}."
         return "\n".join([str(self.cv), "", methods, *skipped, "", str(self.recommendation)])

@@ -16,8 +16,8 @@ def test_no_method_worked_in_every_fold_broken(table):
 
 
 def test_it_could_not_be_fitted_to_all_rows(table):
-    found = mixent.compare(*table, methods={"naive": Few()}, baselines=False, n_jobs=1, folds=3)
-    assert found.recommendation.points[-1] == "It could not be fitted to all rows: MemoryError: too many"
+    comparison = mixent.compare(*table, methods={"naive": Few()}, baselines=False, n_jobs=1, folds=3)
+    assert comparison.recommendation.points[-1] == "It could not be fitted to all rows: MemoryError: too many"
 
 
 def test_a_journal_of_other_data_is_refused(table, tmp_path):
@@ -45,16 +45,16 @@ def test_a_journal_of_other_data_is_refused(table, tmp_path):
 
 def test_the_longest_are_left_out(table):
     methods = {"slow": Slow(), "naive": GaussianNB()}
-    found = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=10, budget=1.0)
-    assert found.recommended == "naive" and set(found.cv.methods) == {"naive"}
-    assert found.skipped["slow"].startswith("stopped after 1 fold of 10: at 0.2 s for each")
-    assert found.recommendation.points[-1] == "Left out for lack of time: slow."
+    comparison = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=10, budget=1.0)
+    assert comparison.recommended == "naive" and set(comparison.cv.methods) == {"naive"}
+    assert comparison.skipped["slow"].startswith("stopped after 1 fold of 10: at 0.2 s for each")
+    assert comparison.recommendation.points[-1] == "Left out for lack of time: slow."
 
 
 def test_not_begun_the_time_budget_was_needed_for_quicker_methods(table):
     methods = {"slow": Slow(), "late": Slow(var_smoothing=1e-3)}
-    found = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=3, budget=1.0, refit=False)
-    assert found.skipped["late"] == "not begun: the time budget was needed for quicker methods"
+    comparison = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=3, budget=1.0, refit=False)
+    assert comparison.skipped["late"] == "not begun: the time budget was needed for quicker methods"
 
 
 @pytest.mark.parametrize(

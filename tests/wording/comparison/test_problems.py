@@ -8,10 +8,12 @@ from mixent.comparison import data_problems
 
 def test_a_leak_stands_beside_the_recommendation(sound):
     X, y = sound
-    found = compare(
+    comparison = compare(
         X.assign(k=(y == "b") + X["v"] / 100), y, methods={"n": TunedClassifier()}, baselines=False, n_jobs=1
     )
-    assert "Check first: possible leak: column 'k' alone predicts 100.0 % of the classes" in str(found.recommendation)
+    assert "Check first: possible leak: column 'k' alone predicts 100.0 % of the classes" in str(
+        comparison.recommendation
+    )
 
 
 def test_gaps_by_chance_tell_nothing(sound):

@@ -18,13 +18,13 @@ def test_a_test_needs_a_method_that_worked():
 
 
 def test_the_recommendation_has_the_difference_and_its_significance():
-    text = points([0.1, 1.5, 0.2], ours=(1,))
+    text = points([0.1, 1.5, 0.2], from_mixent=(1,))
     assert text.startswith("Lowest log-loss of 3 methods: ")
     assert "Best method outside mixent: m2, log-loss higher by " in text
     assert "; significant at the 5 % level (corrected t test, p " in text and "Holm's adjustment for 2 tests)." in text
     assert "Significantly better than every other method." in text
     assert "Expected log-loss on new rows: " in text and "corrected for selecting the best of 3)." in text
-    text = points([1.5, 1.5, 1.45], ours=(0,))
+    text = points([1.5, 1.5, 1.45], from_mixent=(0,))
     assert "not significant at the 5 % level" in text and "No significant difference from: " in text
 
 

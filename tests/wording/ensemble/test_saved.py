@@ -104,11 +104,11 @@ def test_skops_is_for_estimators_alone(path):
 def test_without_skops(path, monkeypatch):
     model = FOREIGN["boosting"].fit(NUMBERS, Y)
     mixent.save(model, path, foreign="skops")
-    found = builtins.__import__
+    result = builtins.__import__
     monkeypatch.setattr(
         builtins,
         "__import__",
-        lambda name, *rest: (_ for _ in ()).throw(ImportError()) if "skops" in name else found(name, *rest),
+        lambda name, *rest: (_ for _ in ()).throw(ImportError()) if "skops" in name else result(name, *rest),
     )
     with pytest.raises(ImportError, match=r'skops is needed to save a GaussianNB .*: pip install "mixent\[skops\]"'):
         mixent.save(model, path.with_name("other"), foreign="skops")

@@ -19,8 +19,8 @@ def _empty():
 def test_mean_over_folds_by_ensemble_size():
     makers = {"ada": AdaBoostClassifier(random_state=0), "bag": BaggingClassifier(GaussianNB(), random_state=0)}
     curves = size_curves(makers, X, Y, sizes=SIZES, folds=5)
-    said = str(curves).splitlines()
-    assert said[0] == "Mean over 5 folds by ensemble size (standard error)"
+    result = str(curves).splitlines()
+    assert result[0] == "Mean over 5 folds by ensemble size (standard error)"
 
 
 def test_bad_failed_in_some_folds_so_there_is_no_test():

@@ -89,15 +89,15 @@ def test_one_that_fails_does_not_lose_the_others():
 
 
 def test_progress_is_told():
-    told = []
+    result = []
     prior_shift_study(
         {"right": lambda rows: ON_TRUTH[rows]},
         Y,
         [[1, 0, 0], [0, 1, 0]],
         n_repeats=2,
-        progress=lambda *step: told.append(step),
+        progress=lambda *step: result.append(step),
     )
-    assert told[1] == (1, 4, "prior 1 of 2, batch 1 of 2") and told[-1] == (4, 4, "prior 2 of 2, batch 2 of 2")
+    assert result[1] == (1, 4, "prior 1 of 2, batch 1 of 2") and result[-1] == (4, 4, "prior 2 of 2, batch 2 of 2")
 
 
 def test_what_cannot_be_studied_says_why():

@@ -22,8 +22,8 @@ from ...studies.test_verification import AS_CLIENT, LLR, TRUTH
 def test_verification_of_client_at_prior():
     costs = {"cost_miss": 10.0, "cost_false_alarm": 2.0}
     report = verification_report(TRUTH, LLR, prior=0.02, **costs, **AS_CLIENT)
-    said = str(report).splitlines()
-    assert said[0] == ("Verification of 'client' at prior 0.02; a miss costs 10, a false alarm 2; threshold 2.282")
+    text = str(report).splitlines()
+    assert text[0] == ("Verification of 'client' at prior 0.02; a miss costs 10, a false alarm 2; threshold 2.282")
 
 
 @pytest.mark.parametrize("which", [eer, cllr, min_cllr])

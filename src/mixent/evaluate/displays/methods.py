@@ -33,7 +33,7 @@ class MethodScoresDisplay(Display):
     adjusted: np.ndarray  # (k, k) p-values of the pairs, adjusted by Holm; 1 on the diagonal
     metric: str
     alpha: float = 0.05
-    ours: list[bool] | None = None  # (k,) methods of mixent; None: not known
+    from_mixent: list[bool] | None = None  # (k,) methods of mixent; None: not known
 
     @classmethod
     def from_comparison(cls, comparison: Any, *, metric: str = "log_loss", alpha: float = 0.05) -> Self:
@@ -58,9 +58,9 @@ class MethodScoresDisplay(Display):
             raise ValueError(f"this display needs two methods that worked in every fold; there is {len(names)}")
         values = np.stack([cv.values(name, metric) for name in names])
         candidates = getattr(comparison, "candidates", None)
-        ours = None if candidates is None else [bool(candidates[name].ours) for name in names]
+        from_mixent = None if candidates is None else [bool(candidates[name].from_mixent) for name in names]
         adjusted = adjusted_p_values(names, _p_value_of(comparison, cv, metric))
-        return cls(names, values.mean(axis=1), values, adjusted, metric, alpha, ours)
+        return cls(names, values.mean(axis=1), values, adjusted, metric, alpha, from_mixent)
 
     @property
     def groups(self) -> list[list[int]]:
@@ -101,7 +101,7 @@ class MethodScoresDisplay(Display):
         at = np.arange(len(self.names))
         for i, scores in enumerate(factor * self.values):
             ax.plot(scores, np.full(len(scores), i), ls="none", marker="o", ms=3, mfc=FAINT, mec="none", alpha=0.7)
-            own = self.ours is None or self.ours[i]
+            own = self.from_mixent is None or self.from_mixent[i]
             look = {"marker": "o" if own else "s", "ms": 8, "color": color(0) if own else color(1)}
             ax.plot(factor * self.means[i], i, ls="none", zorder=4, **look)
         self._scale_axis(ax)
@@ -144,7 +144,7 @@ class MethodScoresDisplay(Display):
                 ax.plot([x, x], ends, transform=ax.get_yaxis_transform(), **look)
 
     def _draw_kinds(self, ax: Any) -> None:
-        if self.ours is None or len(set(self.ours)) < 2:
+        if self.from_mixent is None or len(set(self.from_mixent)) < 2:
             return
         from matplotlib.lines import Line2D
 

@@ -60,6 +60,8 @@ class ConstraintsDisplay(Display):
     class: the contribution to its logit minus the mean over the classes.
     """
 
+    _shown = ("n_features", "classes", "contributions")
+
     contributions: list[Contribution]
     blocks: list[Block]
     classes: np.ndarray
