@@ -279,5 +279,11 @@ class _Pool:
         from joblib import delayed
 
         tasks = (delayed(_run)(i, trial, methods[job.name].model, job) for i, job in enumerate(jobs))
-        for i, result in self.parallel(tasks):
-            yield jobs[i], result
+        results = self.parallel(tasks)
+        try:
+            for i, result in results:
+                yield jobs[i], result
+        finally:  # after Ctrl-C, joblib would warn that running tasks are cancelled, as they should be
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                results.close()
