@@ -22,7 +22,7 @@ class OutputColumns(ClassifierMixin, Estimator):
     """A classifier whose predictions are columns of the table; nothing is trained.
 
     It is an element of a stacking model: a classifier that is not available itself, but whose labels or probabilities
-    are. Predictions are read from the table; the maximum entropy model of `MaxEntStackingClassifier` weights them.
+    are [1]_. Predictions are read from the table; the maximum entropy model of `MaxEntStackingClassifier` weights them.
 
     Parameters
     ----------

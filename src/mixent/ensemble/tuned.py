@@ -44,7 +44,7 @@ class Rows:
 class TunedClassifier(ProbabilisticClassifier):
     """A classifier of another library on encoded tables, with hyperparameters chosen by cross-validated log-loss.
 
-    Tables with categories and missing values are encoded as numbers. Maximizes the cross-validated log-likelihood
+    Tables with categories and missing values are encoded as numbers. Maximizes the cross-validated log-likelihood [1]_
 
         sum_n w_n log p(y_n | x_n)
 
