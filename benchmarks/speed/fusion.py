@@ -65,15 +65,15 @@ def _hard(setting: Setting, rounds: int) -> Iterator[Record]:
     n, J = setting.hard
     name = f"{n}x{J} hard"
     votes = simulate_votes(n, priors=(0.3, 0.7), n_sources=J, accuracy=ACCURACY[:J], random_state=0)
-    sources = {s: Calibration.from_predictions(LABELS[t], LABELS[item]) for s, (t, item) in votes.labelled.items()}
+    sources = {s: Calibration.from_predictions(LABELS[t], LABELS[codes]) for s, (t, codes) in votes.labelled.items()}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "votes.parquet"
-        pd.DataFrame({s: LABELS[item] for s, item in votes.answers.items()}).to_parquet(path)
+        pd.DataFrame({s: LABELS[codes] for s, codes in votes.answers.items()}).to_parquet(path)
         seconds = [timed(lambda: Fuser(sources).fit(read_frame(path)).posterior_) for _ in range(rounds)]
     middle, sd, count = fastest(seconds)
     yield Record(f"{name}, Parquet", "auto", SECONDS, middle, sd, count, *setting.target(0))
     yield from _panel(name, sources, votes.answers, rounds)
-    yield from _one(name, Fuser(sources).fit({s: LABELS[item[:1000]] for s, item in votes.answers.items()}), setting)
+    yield from _one(name, Fuser(sources).fit({s: LABELS[codes[:1000]] for s, codes in votes.answers.items()}), setting)
 
 
 def _panel(name: str, sources: dict[str, Calibration], answers: dict[str, np.ndarray], rounds: int) -> Iterator[Record]:
@@ -166,14 +166,14 @@ def descent(outputs: np.ndarray, confusion: np.ndarray, passes: int, step: float
         tried = logits - step * q * (slope - (q * slope).sum(axis=-1, keepdims=True))
         new = np.exp(tried - tried.max(axis=1, keepdims=True))
         new /= new.sum(axis=1, keepdims=True)
-        counts = np.stack([new.T @ item for item in outputs])  # (J, K, V)
+        counts = np.stack([new.T @ output for output in outputs])  # (J, K, V)
         ratio = np.log(counts / counts.sum(axis=2, keepdims=True)) - np.log(confusion)
         value = float((counts * ratio).sum())
         if value > least:
             step /= 2
             continue
         logits, q, least = tried, new, value
-        slope = sum(item @ r.T for item, r in zip(outputs, ratio))  # (4.14)
+        slope = sum(output @ r.T for output, r in zip(outputs, ratio))  # (4.14)
     return least
 
 

@@ -95,10 +95,10 @@ def _compare(setting: Setting, rounds: int) -> Iterator[Record]:
         for name, method in methods.items():
             fits[name].append(method())
     name = f"{setting.name} {setting.rows}x{setting.columns}x{N_VALUES}"
-    times = {who: fastest([fit.seconds for fit in item]) for who, item in fits.items()}
-    for who, item in fits.items():
-        yield Record(name, who, PASSES, item[0].passes)
-        yield Record(name, who, REACHED, (best - item[0].objective) / abs(best))
+    times = {who: fastest([fit.seconds for fit in runs]) for who, runs in fits.items()}
+    for who, runs in fits.items():
+        yield Record(name, who, PASSES, runs[0].passes)
+        yield Record(name, who, REACHED, (best - runs[0].objective) / abs(best))
         yield Record(name, who, SECONDS, *times[who])
     for solver in ours:
         ratio = times["scikit-learn"][0] / times[f"mixent, {solver}"][0]

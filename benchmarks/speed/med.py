@@ -101,11 +101,11 @@ def _compare(setting: Setting, rounds: int) -> Iterator[Record]:
     for _ in range(rounds):
         for name, method in methods.items():
             fits[name].append(method())
-    seconds = {name: np.array([fit.seconds for fit in item]) for name, item in fits.items()}
-    for name, item in fits.items():
+    seconds = {name: np.array([fit.seconds for fit in runs]) for name, runs in fits.items()}
+    for name, runs in fits.items():
         yield Record(setting.name, name, SECONDS, float(np.median(seconds[name])), float(seconds[name].std()), rounds)
-        yield from _quality(setting, name, item[0])
-    cpu = {name: float(np.median([fit.cpu for fit in item])) for name, item in fits.items()}
+        yield from _quality(setting, name, runs[0])
+    cpu = {name: float(np.median([fit.cpu for fit in runs])) for name, runs in fits.items()}
     for name in list(methods)[:-1]:
         ratio = float(np.median(seconds["libsvm"] / seconds[name]))  # of fits that ran one after the other
         judged = name.startswith("mixent")

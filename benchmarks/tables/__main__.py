@@ -73,7 +73,7 @@ def settings_of(table: Table, args: argparse.Namespace) -> list[Setting]:
     unknown = [name for name in names if name not in known and not of_data[name]]
     if unknown:
         raise NoDataError(f"table {table.name} has no set {unknown[0]!r}; it has: {', '.join(known)}")
-    names = [item for name in names for item in ([name] if name in known else of_data[name])]
+    names = [setting for name in names for setting in ([name] if name in known else of_data[name])]
     folds = args.folds or (5 if args.quick else None)
     repeats = args.repeats or (1 if args.quick else None)
     return [known[name].planned(folds, repeats) for name in names]

@@ -178,9 +178,9 @@ def _beside_peers(result: Found, part: Part) -> Iterator[str]:
         yield ""
 
 
-def significance(item: list[dict], two: list[dict], metric: str) -> str | None:
+def significance(first: list[dict], second: list[dict], metric: str) -> str | None:
     """Whether `one` is better than `two` on the same folds; None where there are not two of them."""
-    gap = difference(item, two, metric)
+    gap = difference(first, second, metric)
     if gap.df < 1:
         return None
     if gap.p_value >= LEVEL:
@@ -188,14 +188,14 @@ def significance(item: list[dict], two: list[dict], metric: str) -> str | None:
     return "worse" if gap.mean > 0 else "better"
 
 
-def pair_words(result: Found, part: Part, item: str, two: str) -> str:
+def pair_words(result: Found, part: Part, first: str, second: str) -> str:
     """On how many sets `one` is better than `two`, within noise, worse."""
-    outputs = {s.name: significance(by.get(item, []), by.get(two, []), part.metric) for s, by in result.items()}
-    by_word = {word: [name for name, w in outputs.items() if w == word] for word in WORDS}
+    words = {s.name: significance(by.get(first, []), by.get(second, []), part.metric) for s, by in result.items()}
+    by_word = {word: [name for name, w in words.items() if w == word] for word in WORDS}
     n = sum(map(len, by_word.values()))
     if not n:
         return ""
-    names = [part.methods.get(m, m) for m in (item, two)]
+    names = [part.methods.get(m, m) for m in (first, second)]
     better, within, worse = (by_word[word] for word in WORDS)
     return (
         f"{names[0]} against {names[1]}: better on {len(better)}{_named(better)}, within noise on {len(within)}, "

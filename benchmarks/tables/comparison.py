@@ -165,7 +165,7 @@ def read_sets(store: Store, names: Iterable[str] | None = None) -> dict[str, Com
     """All finished sets, in the order of their names' first appearance on disk or as given."""
     given = sorted(p.stem for p in (store.results / NAME).glob("*.json")) if names is None else names
     results = {name: read_set(store, name) for name in given}
-    return {name: item for name, item in results.items() if item is not None}
+    return {name: run for name, run in results.items() if run is not None}
 
 
 # --- the program ------------------------------------------------------------------------------------------------------

@@ -34,28 +34,28 @@ Score = Callable[[Compared, list[str], str], float]
 # --- scores of a side -------------------------------------------------------------------------------------------------
 
 
-def best(item: Compared, methods: list[str], metric: str) -> str | None:
+def best(run: Compared, methods: list[str], metric: str) -> str | None:
     """The method with the lowest mean."""
-    return min(methods, key=lambda m: mean_sd(item.by_method[m], metric)[0], default=None)
+    return min(methods, key=lambda m: mean_sd(run.by_method[m], metric)[0], default=None)
 
 
-def in_hindsight(item: Compared, methods: list[str], metric: str) -> float:
-    name = best(item, methods, metric)
-    return float("nan") if name is None else mean_sd(item.by_method[name], metric)[0]
+def in_hindsight(run: Compared, methods: list[str], metric: str) -> float:
+    name = best(run, methods, metric)
+    return float("nan") if name is None else mean_sd(run.by_method[name], metric)[0]
 
 
-def by_other_folds(item: Compared, methods: list[str], metric: str) -> float:
+def by_other_folds(run: Compared, methods: list[str], metric: str) -> float:
     """Mean over the folds of the method that is best on all other folds."""
-    table = scores_of(item, methods, metric)
+    table = scores_of(run, methods, metric)
     if not table.size:
         return float("nan")
     others = (table.sum(axis=0) - table) / max(1, len(table) - 1)
     return float(table[np.arange(len(table)), others.argmin(axis=1)].mean())
 
 
-def scores_of(item: Compared, methods: list[str], metric: str) -> np.ndarray:
+def scores_of(run: Compared, methods: list[str], metric: str) -> np.ndarray:
     """(folds, methods) in the table's unit."""
-    columns = [{(r["repeat"], r["fold"]): r[metric] for r in item.by_method[m]} for m in methods]
+    columns = [{(r["repeat"], r["fold"]): r[metric] for r in run.by_method[m]} for m in methods]
     places = sorted(columns[0]) if columns else []
     return UNIT.get(metric, 1.0) * np.array([[column[place] for column in columns] for place in places])
 
@@ -67,13 +67,13 @@ WAYS: dict[str, Score] = {"best in hindsight": in_hindsight, "chosen on the othe
 
 def lines(matches: Sets, results: Path | None = None) -> list[str]:
     """Summary, sets, methods, marks."""
-    matches = {name: item for name, item in matches.items() if item.methods(OURS) and item.methods(THEIRS)}
+    matches = {name: run for name, run in matches.items() if run.methods(OURS) and run.methods(THEIRS)}
     if not matches:
         return [f"Not run yet: `python -m benchmarks.tables --table {NAME}`.", ""]
     texts = [*summary_lines(matches), *set_lines(matches), *method_lines(matches), *mark_lines(matches)]
     if results is not None:
         store = Store(NAME, results)
-        records = [r for item in matches.values() for rs in item.by_method.values() for r in rs]
+        records = [r for run in matches.values() for rs in run.by_method.values() for r in rs]
         texts += [*provenance(NAME, records, [sheet_path(store, name) for name in matches]), ""]
     return texts
 
@@ -93,7 +93,7 @@ def summary_lines(result: Sets) -> Iterator[str]:
     yield ""
     yield from table_lines(heads, rows)
     yield from _beyond_noise(result)
-    taken = [item.sheet.kinds.get(str(item.sheet.recommended)) for item in result.values()]
+    taken = [run.sheet.kinds.get(str(run.sheet.recommended)) for run in result.values()]
     yield (
         f"`compare` recommends (lowest mean log-loss) one of ours on {taken.count(OURS)} sets, one of scikit-learn's "
         f"on {taken.count(THEIRS)}, a classical one on {taken.count(CLASSICAL)}. Our stack has scikit-learn's forest "
@@ -104,9 +104,9 @@ def summary_lines(result: Sets) -> Iterator[str]:
 
 def _sides(result: Sets, score: Score, metric: str, left_out: str | None) -> list[str]:
     ours, theirs = [], []
-    for item in result.values():
-        mine = [m for m in item.methods(OURS) if m != left_out]
-        pair = score(item, mine, metric), score(item, item.methods(THEIRS), metric)
+    for run in result.values():
+        mine = [m for m in run.methods(OURS) if m != left_out]
+        pair = score(run, mine, metric), score(run, run.methods(THEIRS), metric)
         if np.isfinite(pair).all():
             ours.append(pair[0])
             theirs.append(pair[1])
@@ -122,8 +122,8 @@ def _beyond_noise(result: Sets) -> Iterator[str]:
     """Set by set, paired over the folds: the two that are best in hindsight."""
     for metric, (head, _) in METRICS.items():
         by: dict[str, list[str]] = {}
-        for name, item in result.items():
-            ours, theirs = (item.by_method[str(best(item, item.methods(kind), metric))] for kind in (OURS, THEIRS))
+        for name, run in result.items():
+            ours, theirs = (run.by_method[str(best(run, run.methods(kind), metric))] for kind in (OURS, THEIRS))
             by.setdefault(significance(ours, theirs, metric) or "unknown", []).append(name)
         named = {word: f" ({', '.join(by[word])})" if by.get(word) else "" for word in ("better", "worse")}
         yield (
@@ -142,17 +142,17 @@ def set_lines(result: Sets) -> Iterator[str]:
     for metric, (head, _) in METRICS.items():
         last = "printed" if metric == "error" else "recommended"
         heads = ["set", "rows", "ours", head, "scikit-learn", head, "ours - theirs", last]
-        rows = [[name, str(item.sheet.n_rows), *_set_cells(item, metric)] for name, item in result.items()]
-        ends = [_printed(name) if metric == "error" else str(item.sheet.recommended) for name, item in result.items()]
+        rows = [[name, str(run.sheet.n_rows), *_set_cells(run, metric)] for name, run in result.items()]
+        ends = [_printed(name) if metric == "error" else str(run.sheet.recommended) for name, run in result.items()]
         yield from table_lines(heads, [[*row, end] for row, end in zip(rows, ends)])
 
 
-def _set_cells(item: Compared, metric: str) -> list[str]:
+def _set_cells(run: Compared, metric: str) -> list[str]:
     digits = METRICS[metric][1]
-    names = [str(best(item, item.methods(kind), metric)) for kind in (OURS, THEIRS)]
-    gap = difference(item.by_method[names[0]], item.by_method[names[1]], metric)
+    names = [str(best(run, run.methods(kind), metric)) for kind in (OURS, THEIRS)]
+    gap = difference(run.by_method[names[0]], run.by_method[names[1]], metric)
     text = f"{gap.mean:+.{digits}f} ± {gap.se:.{digits}f}" + "*" * bool(gap.p_value < LEVEL)
-    cells = [(name, f"{mean_sd(item.by_method[name], metric)[0]:.{digits}f}") for name in names]
+    cells = [(name, f"{mean_sd(run.by_method[name], metric)[0]:.{digits}f}") for name in names]
     return [*cells[0], *cells[1], text]
 
 
@@ -162,8 +162,8 @@ def _printed(name: str) -> str:
 
 def method_lines(result: Sets) -> Iterator[str]:
     """Every single method: mean rank among those that ran, and how it stands to logistic regression."""
-    kinds = {m: kind for item in result.values() for m, kind in item.sheet.kinds.items() if m in item.methods()}
-    ranks = {metric: {name: _ranks(item, metric) for name, item in result.items()} for metric in METRICS}
+    kinds = {m: kind for run in result.values() for m, kind in run.sheet.kinds.items() if m in run.methods()}
+    ranks = {metric: {name: _ranks(run, metric) for name, run in result.items()} for metric in METRICS}
     rows = [_method_row(result, ranks, m, kind) for m, kind in kinds.items()]
     rows.sort(key=lambda row: float(row[5]))
     heads = ["method", "of", "sets", "least error on", "mean rank, error", "mean rank, log-loss", "least log-loss on"]
@@ -172,37 +172,37 @@ def method_lines(result: Sets) -> Iterator[str]:
     yield from _over_sets(result)
 
 
-def _ranks(item: Compared, metric: str) -> dict[str, float]:
+def _ranks(run: Compared, metric: str) -> dict[str, float]:
     from scipy.stats import rankdata
 
-    methods = item.methods()
-    return dict(zip(methods, rankdata([mean_sd(item.by_method[m], metric)[0] for m in methods])))
+    methods = run.methods()
+    return dict(zip(methods, rankdata([mean_sd(run.by_method[m], metric)[0] for m in methods])))
 
 
 def _method_row(result: Sets, ranks: Mapping[str, Mapping[str, Mapping[str, float]]], m: str, kind: str) -> list[str]:
     own = {metric: [by[m] for by in ranks[metric].values() if m in by] for metric in METRICS}
     first = {metric: sum(by.get(m) == min(by.values()) for by in ranks[metric].values()) for metric in METRICS}
-    ran = [item for item in result.values() if m in item.methods()]
-    ratios = [_ratio(item, m) for item in ran if LOGISTIC in item.methods()]
-    seconds = np.median([mean_sd(item.by_method[m], "fit_seconds")[0] for item in ran])
+    ran = [run for run in result.values() if m in run.methods()]
+    ratios = [_ratio(run, m) for run in ran if LOGISTIC in run.methods()]
+    seconds = np.median([mean_sd(run.by_method[m], "fit_seconds")[0] for run in ran])
     ratio = f"{np.exp(np.mean(np.log(ratios))):.2f}" if ratios else ""
     means = [f"{np.mean(own[metric]):.1f}" for metric in METRICS]
     return [m, kind, str(len(ran)), str(first["error"]), *means, str(first["log_loss"]), ratio, f"{seconds:.1f}"]
 
 
-def _ratio(item: Compared, method: str) -> float:
+def _ratio(run: Compared, method: str) -> float:
     """Of mean log-losses; below a thousandth of a nat they count as that, or nothing would be divided by nothing."""
-    loss, other = (max(1e-3, mean_sd(item.by_method[m], "log_loss")[0]) for m in (method, LOGISTIC))
+    loss, other = (max(1e-3, mean_sd(run.by_method[m], "log_loss")[0]) for m in (method, LOGISTIC))
     return loss / other
 
 
 def _over_sets(result: Sets) -> Iterator[str]:
     """Friedman and Holm over the methods that ran on all sets."""
-    common = [m for m in next(iter(result.values())).methods() if all(m in item.methods() for item in result.values())]
+    common = [m for m in next(iter(result.values())).methods() if all(m in run.methods() for run in result.values())]
     if len(common) < 3 or len(result) < 2:
         return
     for metric, (head, _) in METRICS.items():
-        scores = {m: [mean_sd(item.by_method[m], metric)[0] for item in result.values()] for m in common}
+        scores = {m: [mean_sd(run.by_method[m], metric)[0] for run in result.values()] for m in common}
         text = str(compare_over_sets(scores)).split("\n")
         yield f"By {head}, methods that ran on all sets. {text[1]} {text[3]}"
         yield ""
@@ -228,9 +228,9 @@ def mark_lines(result: Sets) -> Iterator[str]:
 
 def _mark_b(result: Sets) -> str:
     texts = []
-    methods = list(dict.fromkeys(m for item in result.values() for m in item.methods(OURS)))
+    methods = list(dict.fromkeys(m for run in result.values() for m in run.methods(OURS)))
     for m in methods:
-        ran = {name: _ratio(item, m) for name, item in result.items() if {m, LOGISTIC} <= set(item.methods())}
+        ran = {name: _ratio(run, m) for name, run in result.items() if {m, LOGISTIC} <= set(run.methods())}
         missed = [f"{name} {ratio:.2f}" for name, ratio in ran.items() if ratio > ALLOWED]
         tail = f" (missed: {', '.join(missed)})" if missed else ""
         texts.append(f"{m} {len(ran) - len(missed)} of {len(ran)}{tail}")
@@ -240,9 +240,9 @@ def _mark_b(result: Sets) -> str:
 def _mark_c(result: Sets) -> str:
     texts = []
     for name in (n for n in BEHIND if n in result):
-        item = result[name]
+        run = result[name]
         scores = {"best": in_hindsight, "chosen on other folds": by_other_folds}
-        shares = [closed(name, score(item, item.methods(OURS), "error")) for score in scores.values()]
+        shares = [closed(name, score(run, run.methods(OURS), "error")) for score in scores.values()]
         word = "passed" if shares[1] >= 0.5 else "missed"
         texts.append(f"{name} {word}, {shares[0]:.2f} by the best of ours, {shares[1]:.2f} chosen on the other folds")
     return "; ".join(texts) or "none of these sets was run"
@@ -256,9 +256,9 @@ def closed(name: str, error: float) -> float:
 def _mark_d(result: Sets) -> str:
     texts = []
     for name in (n for n in MATCHED if n in result):
-        item = result[name]
-        for m in (m for m in LIKE_LOGISTIC if {m, LOGISTIC} <= set(item.methods())):
-            differences = [difference(item.by_method[m], item.by_method[LOGISTIC], metric) for metric in METRICS]
+        run = result[name]
+        for m in (m for m in LIKE_LOGISTIC if {m, LOGISTIC} <= set(run.methods())):
+            differences = [difference(run.by_method[m], run.by_method[LOGISTIC], metric) for metric in METRICS]
             word = "worse" if any(gap.worse for gap in differences) else "not worse"
             texts.append(f"{name} {m} {word} ({differences[0].mean:+.1f} points, {differences[1].mean:+.3f} nats)")
     return "; ".join(texts) or "none of these sets was run"

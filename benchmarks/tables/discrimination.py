@@ -130,8 +130,8 @@ class LikelihoodGaussians:
 
     def decision_function(self, X: Any) -> np.ndarray:
         Z = self.start._encoded(X)
-        zero, item = (gaussian.expected_log_prob(Z) for gaussian in self.start.prior_gaussians_)
-        return item - zero + self.bias
+        first, second = (gaussian.expected_log_prob(Z) for gaussian in self.start.prior_gaussians_)
+        return second - first + self.bias
 
     def predict_proba(self, X: Any) -> np.ndarray:
         f = self.decision_function(X)
@@ -155,9 +155,9 @@ class DocumentGaussians:
 
 def with_k(k: Any, fit: Callable[[Any], Any]) -> Any:
     """The fit with this k; None: with the smallest that works."""
-    for item in SMALLEST_K[:-1] if k is None else ():
+    for small in SMALLEST_K[:-1] if k is None else ():
         try:
-            return fit(item)
+            return fit(small)
         except ValueError:
             continue
     return fit(SMALLEST_K[-1] if k is None else k)
@@ -290,29 +290,29 @@ def _mean_sd(records: list[dict], metric: str, digits: int) -> str:
 def _pairs(setting: Setting, by: Mapping[str, list[dict]]) -> Grid:
     grid = Grid("difference", "test errors", "95 %", "p", "p'", "Wilcoxon p", "AUC test", "p", "log-loss", "p")
     grid.title = f"{setting.name}: differences over the same splits"
-    for item, two in PAIRS:
-        if by.get(item) and by.get(two):
-            grid.add_row(f"{item} - {two}", *paired(by[item], by[two]))
+    for first, second in PAIRS:
+        if by.get(first) and by.get(second):
+            grid.add_row(f"{first} - {second}", *paired(by[first], by[second]))
     return grid
 
 
-def paired(item: list[dict], two: list[dict]) -> list[str]:
-    gap, corrected = (difference(item, two, "test_errors", corrected=c) for c in (False, True))
+def paired(first: list[dict], second: list[dict]) -> list[str]:
+    gap, corrected = (difference(first, second, "test_errors", corrected=c) for c in (False, True))
     if gap.df < 1:
         return [f"{gap.mean:+.2f}"]
     half = gap.se * stdtrit(gap.df, 0.975)
     cells = [f"{gap.mean:+.2f}", f"{gap.mean - half:+.2f} to {gap.mean + half:+.2f}"]
-    cells += [f"{gap.p_value:.3f}", f"{corrected.p_value:.3f}", f"{signed_ranks(item, two):.3f}"]
+    cells += [f"{gap.p_value:.3f}", f"{corrected.p_value:.3f}", f"{signed_ranks(first, second):.3f}"]
     for metric in ("test_auc", "log_loss"):
-        gap = difference(item, two, metric, corrected=False)
+        gap = difference(first, second, metric, corrected=False)
         cells += [f"{gap.mean:+.4f}", f"{gap.p_value:.3f}"]
     return cells
 
 
-def signed_ranks(item: list[dict], two: list[dict], metric: str = "test_errors") -> float:
+def signed_ranks(first: list[dict], second: list[dict], metric: str = "test_errors") -> float:
     """p of Wilcoxon's test; ties of zero are shared out (Pratt). 1 where both are always the same."""
-    other = {(r["repeat"], r["fold"]): r for r in two if not r["failed"]}
-    keys = [(r, other[r["repeat"], r["fold"]]) for r in item if not r["failed"] and (r["repeat"], r["fold"]) in other]
+    other = {(r["repeat"], r["fold"]): r for r in second if not r["failed"]}
+    keys = [(r, other[r["repeat"], r["fold"]]) for r in first if not r["failed"] and (r["repeat"], r["fold"]) in other]
     differences = np.array([a[metric] - b[metric] for a, b in keys])
     return float(wilcoxon(differences, zero_method="pratt", method="approx").pvalue) if differences.any() else 1.0
 

@@ -271,10 +271,10 @@ class Tested:
         return f"{self.f:.2f}{'*' if self.f > TESTED else ''} ({self.mean:+.1f})"
 
 
-def f_test(item: list[dict], two: list[dict]) -> Tested | None:
+def f_test(first: list[dict], second: list[dict]) -> Tested | None:
     """5x2cv F; None until all ten folds are there."""
     differences = np.full((5, 2), np.nan)
-    errors = [{(r["repeat"], r["fold"]): r["error"] for r in records if not r["failed"]} for records in (item, two)]
+    errors = [{(r["repeat"], r["fold"]): r["error"] for r in records if not r["failed"]} for records in (first, second)]
     for place in errors[0].keys() & errors[1].keys():
         differences[place] = 100.0 * (errors[0][place] - errors[1][place])
     if np.isnan(differences).any():

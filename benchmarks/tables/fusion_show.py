@@ -93,9 +93,9 @@ def error(records: Records, name: str, method: str, metric: str = "error") -> fl
 
 def f_of(records: Records, name: str, pair: tuple[str, str]) -> Tested | None:
     """None where there are not five times two halves."""
-    item, two = (records.get(name, {}).get(method, []) for method in pair)
-    halves = {(r["n_folds"], r["repeat"] < 5) for r in [*item, *two]}
-    return f_test(item, two) if halves == {(2, True)} else None
+    first, second = (records.get(name, {}).get(method, []) for method in pair)
+    halves = {(r["n_folds"], r["repeat"] < 5) for r in [*first, *second]}
+    return f_test(first, second) if halves == {(2, True)} else None
 
 
 def shifted(
@@ -115,8 +115,8 @@ def shifted(
             name = level_of(data, gains, m)
             if name not in records:
                 continue
-            cells = [beside(error(records, name, item), value) for item, value in zip(methods, errors, strict=True)]
-            cells += [beside(error(records, name, item)) for item in more]
+            cells = [beside(error(records, name, m), value) for m, value in zip(methods, errors, strict=True)]
+            cells += [beside(error(records, name, m)) for m in more]
             text = statistics or (None,) * len(pairs)
             cells += [f_cell(f_of(records, name, pair), value) for pair, value in zip(pairs, text, strict=True)]
             grid.add_row(data, gains or "", f"{CASES[name].mismatch:g} ({m:g})", *cells)
@@ -165,8 +165,8 @@ def hard(records: Records) -> Grid:
             if name not in records:
                 continue
             cells = [beside(error(records, name, "majority", "members_error"), alone)]
-            cells += [beside(error(records, name, item), value) for item, value in ((IT_004, it), ("majority", vote))]
-            cells += [beside(error(records, name, item)) for item in more]
+            cells += [beside(error(records, name, m), value) for m, value in ((IT_004, it), ("majority", vote))]
+            cells += [beside(error(records, name, m)) for m in more]
             cells += [f_cell(f_of(records, name, (IT_004, "majority")), statistic)]
             cells += [f_cell(f_of(records, name, (AUTO, "majority")), None)]
             grid.add_row(data, gains, f"{m:g}", *cells)
@@ -181,11 +181,11 @@ def missing(records: Records) -> Grid:
         grid.add_section()
         printed = {IT_004: safe, TILDE_004: other, IT: safe, TILDE: other}
         name = Case("missing", data, label).name
-        for method, item in records.get(name, {}).items():
-            if item:
+        for method, folds in records.get(name, {}).items():
+            if folds:
                 prior, wrong = printed.get(method, (None, None))
-                texts = [beside(mean_sd(item, "error")[0], wrong), beside(mean_sd(item, "missing_prior")[0], prior)]
-                grid.add_row(f"{data}: {label}", method, *texts, beside(mean_sd(item, "log_loss")[0], None, 3))
+                texts = [beside(mean_sd(folds, "error")[0], wrong), beside(mean_sd(folds, "missing_prior")[0], prior)]
+                grid.add_row(f"{data}: {label}", method, *texts, beside(mean_sd(folds, "log_loss")[0], None, 3))
     return grid
 
 

@@ -97,11 +97,11 @@ def drawn(case: Case, repeat: int) -> tuple[Any, dict[str, Calibration]]:
     symbols = list(range(case.n_classes))
     results = {
         name: Calibration.from_counts(
-            np.eye(case.n_classes)[truth].T @ np.eye(case.n_classes)[item],
+            np.eye(case.n_classes)[truth].T @ np.eye(case.n_classes)[predicted],
             classes=symbols,
             calibration_set="rows of source 1" if name in originals else None,
         )
-        for name, (truth, item) in votes.labelled.items()
+        for name, (truth, predicted) in votes.labelled.items()
     }
     return votes, results
 
@@ -129,7 +129,7 @@ def diagnosed(fuser: Fuser, votes: Any, case: Case) -> dict[str, float | None]:
     root = np.array([votes.copy_of.get(name, name) for name in votes.answers])
     same = root[:, None] == root
     upper = np.triu(np.ones_like(same), 1)
-    drifts = np.array([item.p_value for item in fuser.drift_.values()])
+    drifts = np.array([drift.p_value for drift in fuser.drift_.values()])
     drifts = drifts[np.isfinite(drifts)]
     return {
         "covered": float(inside.mean()),
@@ -140,8 +140,8 @@ def diagnosed(fuser: Fuser, votes: Any, case: Case) -> dict[str, float | None]:
     }
 
 
-def _share(outputs: np.ndarray) -> float | None:
-    return float(outputs.mean()) if outputs.size else None
+def _share(values: np.ndarray) -> float | None:
+    return float(values.mean()) if values.size else None
 
 
 # --- all of them ------------------------------------------------------------------------------------------------------

@@ -148,12 +148,12 @@ class SourceOutputs:
     def answers(self, X: Any, *, cells: bool = False) -> dict[str, Any]:
         """As `Fuser.fit` reads them."""
         outputs = self.of(X)
-        texts: dict[str, Any] = {
-            name: self.classes[item.argmax(axis=1)] if self.hard else item for name, item in zip(self.names, outputs)
+        columns: dict[str, Any] = {
+            name: self.classes[proba.argmax(axis=1)] if self.hard else proba for name, proba in zip(self.names, outputs)
         }
         if cells:
-            texts |= {f"{name}@": item for name, item in zip(self.names, self.cells_of(X))}
-        return texts
+            columns |= {f"{name}@": proba for name, proba in zip(self.names, self.cells_of(X))}
+        return columns
 
     def calibrations(self, *, held: bool, cells: bool = False, context: bool = False) -> dict[str, Calibration]:
         """Confusions (4.6) of training rows, or of answers out of fold; with cells (6.2), or within them (6.5)."""

@@ -120,8 +120,8 @@ def _claims(result: Found) -> Grid:
     return grid
 
 
-def _gap(by: Mapping[str, list[dict]], item: str, two: str, metric: str) -> str:
-    gap = difference(by[item], by[two], metric)
+def _gap(by: Mapping[str, list[dict]], first: str, second: str, metric: str) -> str:
+    gap = difference(by[first], by[second], metric)
     return f"{gap.mean:+.1f} ± {gap.se:.1f}{'*' if gap.p_value < 0.05 else ''}"
 
 

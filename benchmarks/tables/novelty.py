@@ -286,28 +286,28 @@ def _level_sets(result: Found) -> Grid:
     grid.title = "MRE against Bayes: test AUC, mean (sd) over splits"
     for setting, by in result.items():
         grid.add_section()
-        for item, records in by.items():
-            two = item.replace(MRE, BAYES)
-            if item != two and records and by.get(two):
-                model = item.replace(f", {MRE}", "")
+        for first, records in by.items():
+            second = first.replace(MRE, BAYES)
+            if first != second and records and by.get(second):
+                model = first.replace(f", {MRE}", "")
                 rows = f"{records[0]['n_train']} + {records[0]['n_test']}"
-                grid.add_row(f"{setting.name} ({rows})", model, *pair_cells(records, by[two]))
+                grid.add_row(f"{setting.name} ({rows})", model, *pair_cells(records, by[second]))
     return grid
 
 
-def pair_cells(item: list[dict], two: list[dict]) -> list[str]:
-    aucs = [_mean_sd(records) for records in (item, two)]
-    sds = " / ".join(f"{mean_sd(records, 'train_sd')[0]:.2f}" for records in (item, two))
+def pair_cells(first: list[dict], second: list[dict]) -> list[str]:
+    aucs = [_mean_sd(records) for records in (first, second)]
+    sds = " / ".join(f"{mean_sd(records, 'train_sd')[0]:.2f}" for records in (first, second))
     forms = {"support": ".2f", "gap": ".0e", "fit_seconds": ".2f"}
-    rest = [f"{mean_sd(item, metric)[0]:{form}}" for metric, form in forms.items()]
-    return [*aucs, *paired(item, two), sds, *rest, str(mean_sd(item, "auc")[2])]
+    rest = [f"{mean_sd(first, metric)[0]:{form}}" for metric, form in forms.items()]
+    return [*aucs, *paired(first, second), sds, *rest, str(mean_sd(first, "auc")[2])]
 
 
-def paired(item: list[dict], two: list[dict]) -> list[str]:
+def paired(first: list[dict], second: list[dict]) -> list[str]:
     """The mean difference, its interval and p-value, plain and corrected."""
-    cells = [f"{difference(item, two, 'auc').mean:+.4f}"]
+    cells = [f"{difference(first, second, 'auc').mean:+.4f}"]
     for corrected in (False, True):
-        gap = difference(item, two, "auc", corrected=corrected)
+        gap = difference(first, second, "auc", corrected=corrected)
         half = gap.se * stdtrit(gap.df, 0.975) if gap.df >= 1 else np.nan
         text = f"{gap.mean - half:+.4f} to {gap.mean + half:+.4f} ({gap.p_value:.2g})"
         cells.append(text if gap.df >= 1 else "")

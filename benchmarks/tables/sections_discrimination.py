@@ -160,14 +160,14 @@ def _level_sets(result: Found) -> Iterator[str]:
     names = [novelty.name_of("product", objective) for objective in (novelty.MRE, novelty.BAYES)]
     rows, outputs = [], []
     for setting, by in result.items():
-        item, two = (by.get(name, []) for name in names)
-        gap = difference(item, two, "auc", corrected=False)
+        first, second = (by.get(name, []) for name in names)
+        gap = difference(first, second, "auc", corrected=False)
         if gap.df >= 1:
-            careful = difference(item, two, "auc")
-            sds = [f"{mean_sd(records, 'train_sd')[0]:.2f}" for records in (item, two)]
-            cells = [mean_text(records, "auc", 4) for records in (item, two)]
+            careful = difference(first, second, "auc")
+            sds = [f"{mean_sd(records, 'train_sd')[0]:.2f}" for records in (first, second)]
+            cells = [mean_text(records, "auc", 4) for records in (first, second)]
             tests = [f"{gap.mean:+.4f}", f"{gap.p_value:.2g}", f"{careful.p_value:.2g}"]
-            rows.append([setting.name, *cells, *tests, *sds, str(len(item))])
+            rows.append([setting.name, *cells, *tests, *sds, str(len(first))])
             outputs.append(("ahead" if gap.mean > 0 else "behind") if gap.p_value < LEVEL else "level")
     if rows:
         heads = ["set", "AUC, level set", "AUC, Bayes", "difference", "p", "p corrected", "sd, level set", "sd, Bayes"]

@@ -117,9 +117,9 @@ def _same_order(records: Records, number: str) -> str:
         for data, rows in printed.items():
             for m, gains, errors, _ in rows:
                 by = records.get(level_of(data, gains, m), {})
-                item, two = (mean_sd(by.get(method, []), "error")[0] for method in (methods[0], other))
-                if item == item and two == two:
-                    n, theirs, ours = n + 1, theirs + (errors[0] < errors[j]), ours + (item < two)
+                first, second = (mean_sd(by.get(method, []), "error")[0] for method in (methods[0], other))
+                if first == first and second == second:
+                    n, theirs, ours = n + 1, theirs + (errors[0] < errors[j]), ours + (first < second)
         if n:
             texts.append(f"of {other} in {theirs} of {n} rows there, {ours} here")
     return f"{methods[0]} is ahead {'; '.join(texts)}." if texts else ""

@@ -54,8 +54,8 @@ def _waveform_words(result: Found) -> Iterator[str]:
                 for by in result.values()
                 for m in MODELS
             ]
-            outputs = Counter(significance(*pair, metric) for pair in pairs)
-            counts = ", ".join(f"{word} in {outputs[word]}" for word in WORDS)
+            outcomes = Counter(significance(*pair, metric) for pair in pairs)
+            counts = ", ".join(f"{word} in {outcomes[word]}" for word in WORDS)
             texts.append(f"*{trained}*, {name}: {counts}")
     yield f"**Against likelihood, same splits**, over models and sizes. {'; '.join(texts)}."
     yield ""
@@ -113,10 +113,10 @@ def accuracy_lines(result: Found) -> Iterator[str]:
 def _marks(rows: list[list[str]]) -> Iterator[str]:
     texts = []
     for j, name in enumerate(ACCURACY.marks, 1):
-        outputs = [row[j].split()[0] for row in rows if row[j] != "-"]
+        outcomes = [row[j].split()[0] for row in rows if row[j] != "-"]
         missed = [row[0] for row in rows if row[j].startswith("miss")]
         tail = f" (missed: {', '.join(missed)})" if missed else ""
-        texts.append(f"({name}) passed on {outputs.count('pass')} of {len(outputs)}{tail}")
+        texts.append(f"({name}) passed on {outcomes.count('pass')} of {len(outcomes)}{tail}")
     yield f"**Marks.** {'; '.join(texts)}."
     yield ""
 

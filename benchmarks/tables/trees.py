@@ -128,7 +128,7 @@ def largest_margin(known: MEDTreeClassifier, X: Any, y: np.ndarray) -> float:
     views = model.features(model.columns(read_features(known, X, reset=False)))
     phi = [s * view.to_array().T for s, view in zip((sign, -sign), views)]  # (E, n) what an edge adds to each margin
     offset = sign * (views[0].offset - views[1].offset)
-    kept = [(item.likeliest.mean @ f)[None] for item, f in zip(model.tables or (), phi)]  # (trees, n)
+    kept = [(table.likeliest.mean @ f)[None] for table, f in zip(model.tables or (), phi)]  # (trees, n)
     center, value, bound = None, -np.inf, np.inf
     while bound - value > PRECISE:
         prices, value = _prices(kept, sign, offset)
@@ -254,8 +254,8 @@ def edges(model: Letters, X: Any, y: np.ndarray) -> list[float]:
     """log W_uv of IE and N, then their I_uv, edge by edge; of the document's model only (Figure 8)."""
     if not isinstance(model.model, LargestMargin):
         return []
-    item = model.model.model
-    return np.concatenate([packed(m) for m in (*item.edge_weights_, *item.mutual_information_)]).round(4).tolist()
+    fitted = model.model.model
+    return np.concatenate([packed(m) for m in (*fitted.edge_weights_, *fitted.mutual_information_)]).round(4).tolist()
 
 
 def printed_values(name: str) -> dict[tuple[str, str, str], Printed]:
@@ -309,19 +309,19 @@ def _methods(table: Table, setting: Setting, by: Mapping[str, list[dict]]) -> Gr
 def _pairs(setting: Setting, by: Mapping[str, list[dict]]) -> Grid:
     grid = Grid("difference", "metric", "mean", "95 %", "p", "95 %'", "p'")
     grid.title = f"{setting.name}: differences over the same splits"
-    for item, two in PAIRS:
-        if by.get(item) and by.get(two):
+    for first, second in PAIRS:
+        if by.get(first) and by.get(second):
             grid.add_section()
             for metric in ("error", "least_error", "log_loss"):
-                grid.add_row(f"{item} - {two}", metric, *paired(by[item], by[two], metric))
+                grid.add_row(f"{first} - {second}", metric, *paired(by[first], by[second], metric))
     return grid
 
 
-def paired(item: list[dict], two: list[dict], metric: str) -> list[str]:
+def paired(first: list[dict], second: list[dict], metric: str) -> list[str]:
     digits = COLUMNS[metric] + 1
-    cells = [f"{difference(item, two, metric).mean:+.{digits}f}"]
+    cells = [f"{difference(first, second, metric).mean:+.{digits}f}"]
     for corrected in (False, True):
-        gap = difference(item, two, metric, corrected=corrected)
+        gap = difference(first, second, metric, corrected=corrected)
         if gap.df >= 1:
             half = gap.se * stdtrit(gap.df, 0.975)
             cells += [f"{gap.mean - half:+.{digits}f} to {gap.mean + half:+.{digits}f}", f"{gap.p_value:.2g}"]

@@ -67,11 +67,11 @@ def test_p_value_is_that_of_the_paired_t_test():
     rng = np.random.default_rng(0)
     a, b = rng.normal([[0.3], [0.1]], 0.2, size=(2, 10))
     size = {"repeat": 0, "n_train": 90, "n_test": 10, "failed": None}
-    item, two = ([size | {"fold": i, "log_loss": x} for i, x in enumerate(values)] for values in (a, b))
-    plain, corrected = (difference(item, two, "log_loss", corrected=c) for c in (False, True))
+    first, second = ([size | {"fold": i, "log_loss": x} for i, x in enumerate(values)] for values in (a, b))
+    plain, corrected = (difference(first, second, "log_loss", corrected=c) for c in (False, True))
     assert plain.p_value == pytest.approx(ttest_rel(a, b).pvalue)
     assert corrected.p_value > plain.p_value
-    assert difference(item, item, "log_loss").p_value == 1
+    assert difference(first, first, "log_loss").p_value == 1
 
 
 def test_evaluations_are_counted():

@@ -119,8 +119,8 @@ def test_f_statistics_stand_above_the_printed(main, capsys):
         assert r["error_10"] is None and r["error_20"] == pytest.approx(100 * r["error"])  # the largest size alone
     for rival in (ADA, SVM):
         gaps = np.zeros((5, 2))
-        for item, two in zip(by[SIME_004], by[rival]):
-            gaps[item["repeat"], item["fold"]] = 100 * (item["error"] - two["error"])
+        for first, second in zip(by[SIME_004], by[rival]):
+            gaps[first["repeat"], first["fold"]] = 100 * (first["error"] - second["error"])
         tested = f_test(by[SIME_004], by[rival][::-1])
         assert (tested.f, tested.mean) == pytest.approx((five_by_two_f(gaps).f, gaps.mean()))
         assert str(tested) in shown
@@ -175,10 +175,10 @@ def test_rows_are_boosted_and_described_once(monkeypatch):
     monkeypatch.setattr(combiners, "fit_regions", lambda *given: calls.append(1) or learn(*given))
     X, y = drawn(2)
     X = X + 1e-3  # rows no other test has
-    item, two = (lvme(adaboost, held=held, sizes=(3, 6)).fit(X, y) for held in (False, True))
-    assert item.outputs is two.outputs and len(calls) == 1
+    first, second = (lvme(adaboost, held=held, sizes=(3, 6)).fit(X, y) for held in (False, True))
+    assert first.outputs is second.outputs and len(calls) == 1
     assert lvme(adaboost, held=False, sizes=(3,), regions="class").fit(X, y).cells.kind == "class" and len(calls) == 2
-    assert stage_outputs(adaboost, X, y[::-1], 6) is not item.outputs
+    assert stage_outputs(adaboost, X, y[::-1], 6) is not first.outputs
 
 
 def test_stages_that_no_inner_fold_reached_are_left_out():

@@ -176,9 +176,9 @@ def test_a_split_of_its_own_is_kept():
     X, y = drawn(["k1", "k2", "k3"], 90)
     split = np.repeat(["train", "test"], [50, 40])
     case = CASES["satimage_0.97"]
-    item, two = (batch(Dataset("satimage", X, y, split, ()), seed, case) for seed in (0, 1))
-    assert item[0].tolist() == two[0].tolist() == list(range(50))
-    assert min(item[1]) >= 50 and len(item[1]) == 40 and not np.array_equal(item[1], two[1])
+    first, second = (batch(Dataset("satimage", X, y, split, ()), seed, case) for seed in (0, 1))
+    assert first[0].tolist() == second[0].tolist() == list(range(50))
+    assert min(first[1]) >= 50 and len(first[1]) == 40 and not np.array_equal(first[1], second[1])
     halved = batch(Dataset("segment", X, y, split, ()), 0, CASES["segment_0.03"])  # as the document does
     assert len(halved[0]) == 45 and max(halved[0]) >= 50
 
@@ -243,9 +243,9 @@ def test_categories_are_relative_frequencies_and_a_gap_is_one():
 
 
 def test_drawn_columns_differ_and_are_not_more_than_there_are():
-    item, two = drawn_columns(10, (4, 20), seed=1)
-    assert len(set(item)) == 4 and two.tolist() == list(range(10))
-    assert not np.array_equal(item, drawn_columns(10, (4,), seed=2)[0])
+    first, second = drawn_columns(10, (4, 20), seed=1)
+    assert len(set(first)) == 4 and second.tolist() == list(range(10))
+    assert not np.array_equal(first, drawn_columns(10, (4,), seed=2)[0])
 
 
 # --- fusion -----------------------------------------------------------------------------------------------------------

@@ -162,16 +162,16 @@ def test_differences_are_paired_over_the_splits():
     rng = np.random.default_rng(0)
     a, b = rng.poisson([[7], [5]], size=(2, 12)).astype(float)
     numbers = {"test_auc": 0.9, "log_loss": 0.2}
-    item, two = ([SIZE | numbers | {"fold": i, "test_errors": x} for i, x in enumerate(v)] for v in (a, b))
-    cells = paired(item, two[::-1])
+    first, second = ([SIZE | numbers | {"fold": i, "test_errors": x} for i, x in enumerate(v)] for v in (a, b))
+    cells = paired(first, second[::-1])
     interval = ttest_rel(a, b).confidence_interval(0.95)
     assert cells[:3] == [
         f"{(a - b).mean():+.2f}",
         f"{interval.low:+.2f} to {interval.high:+.2f}",
         f"{ttest_rel(a, b).pvalue:.3f}",
     ]
-    assert signed_ranks(item, two) == pytest.approx(wilcoxon(a, b, zero_method="pratt", method="approx").pvalue)
-    assert signed_ranks(item, item) == 1 and float(cells[3]) > float(cells[2])
+    assert signed_ranks(first, second) == pytest.approx(wilcoxon(a, b, zero_method="pratt", method="approx").pvalue)
+    assert signed_ranks(first, first) == 1 and float(cells[3]) > float(cells[2])
 
 
 def test_svm_decides_by_its_sign(tables):

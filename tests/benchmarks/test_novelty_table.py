@@ -189,8 +189,8 @@ def test_auc_roc_and_histogram_are_those_of_the_scores():
 def test_differences_are_paired_over_the_splits():
     rng = np.random.default_rng(0)
     a, b = rng.random((2, 12))
-    item, two = ([SIZE | {"fold": i, "auc": x} for i, x in enumerate(v)] for v in (a, b))
-    cells = paired(item, two[::-1])
+    first, second = ([SIZE | {"fold": i, "auc": x} for i, x in enumerate(v)] for v in (a, b))
+    cells = paired(first, second[::-1])
     interval = ttest_rel(a, b).confidence_interval(0.95)
     text = f"{interval.low:+.4f} to {interval.high:+.4f} ({ttest_rel(a, b).pvalue:.2g})"
     assert cells[:2] == [f"{(a - b).mean():+.4f}", text]

@@ -199,10 +199,10 @@ def test_words_beside_the_print(gap, word):
 def test_same_folds_are_told_apart():
     rng = np.random.default_rng(1)
     low = rng.normal(0.3, 0.02, 10)
-    item, two = folds_of(low), folds_of(low + 0.1 + rng.normal(0, 0.005, 10))
-    assert significance(item, two, "error") == "better" and significance(two, item, "error") == "worse"
-    assert significance(item, item, "error") == "within noise"
-    assert significance(item, [], "error") is None
+    first, second = folds_of(low), folds_of(low + 0.1 + rng.normal(0, 0.005, 10))
+    assert significance(first, second, "error") == "better" and significance(second, first, "error") == "worse"
+    assert significance(first, first, "error") == "within noise"
+    assert significance(first, [], "error") is None
 
 
 # --- Markdown ---------------------------------------------------------------------------------------------------------

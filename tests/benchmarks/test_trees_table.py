@@ -150,8 +150,8 @@ def test_naive_bayes_fills_gaps_and_counts_letters(tables):
 def test_differences_are_paired_over_the_splits():
     rng = np.random.default_rng(0)
     a, b = rng.random((2, 12))
-    item, two = ([SIZE | {"fold": i, "error": x} for i, x in enumerate(v)] for v in (a, b))
-    cells = paired(item, two[::-1], "error")
+    first, second = ([SIZE | {"fold": i, "error": x} for i, x in enumerate(v)] for v in (a, b))
+    cells = paired(first, second[::-1], "error")
     interval = ttest_rel(100 * a, 100 * b).confidence_interval(0.95)
     assert cells[0] == f"{100 * (a - b).mean():+.2f}"
     assert cells[1:3] == [f"{interval.low:+.2f} to {interval.high:+.2f}", f"{ttest_rel(a, b).pvalue:.2g}"]
