@@ -381,3 +381,19 @@ def test_progress_is_told(two):
     calls = []
     MEDClassifier(random_state=0, progress=lambda *call: calls.append(call)).fit(*two)
     assert any("C = " in text for _, _, text in calls) and any("pass" in text for _, _, text in calls)
+
+
+@pytest.mark.parametrize(("margin", "C"), [("exponential", 1.5), ("laplace", 0.5), ("gaussian", 5.0)])
+def test_the_share_of_support_rows_bounds_the_leave_one_out_error(margin, C):
+    """Lemma 1: without a row that has no multiplier the solution is the same, and it classifies the row correctly."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = X[:, 0] + 0.7 * rng.normal(size=40) > 0
+    model = MEDClassifier(C=C, margin=margin, calibration=None, standardize=False, tol=1e-8)
+    whole = clone(model).fit(X, y)
+    without = [clone(model).fit(np.delete(X, i, axis=0), np.delete(y, i)) for i in range(40)]
+    wrong = np.array([fit.predict(X[[i]])[0] != y[i] for i, fit in enumerate(without)])
+    inactive = np.setdiff1d(np.arange(40), whole.support_)
+    assert 0 < wrong.mean() <= whole.loo_estimate_ < 1 and not wrong[inactive].any()
+    for i in inactive:
+        np.testing.assert_allclose(without[i].decision_function(X), whole.decision_function(X), atol=1e-4)

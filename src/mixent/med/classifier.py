@@ -132,8 +132,8 @@ class MEDClassifier(MEDBase):
         Pairs of classes, in the order of the columns of `multipliers_`.
     loo_estimate_ : float
         Share of support rows: the leave-one-out estimate of the error of Lemma 1 [1]_. Removing any other row changes
-        nothing, so this is an upper bound on the leave-one-out error at fixed settings, and a crude estimate of the
-        error on new rows.
+        nothing, so that with certain labels, and with settings and scaling held fixed, this is an upper bound on the
+        leave-one-out error; it is a crude estimate of the error on new rows.
     C_ : float or None
         `C` in use; None without an upper bound.
     C_tried_ : list of dict
