@@ -13,6 +13,7 @@ import mixent
 from mixent.base.options import Options
 
 CLASSES = [getattr(mixent, name) for name in mixent.__all__ if inspect.isclass(getattr(mixent, name))]
+CLASSES = [cls for cls in CLASSES if not issubclass(cls, Warning)]
 FITTED = [cls for cls in CLASSES if hasattr(cls, "predict")]  # the others transform, and maximize nothing
 FACTS = [cls for cls in CLASSES if is_dataclass(cls) or issubclass(cls, Options)]  # given by the user, not fitted
 FUNCTIONS = [getattr(mixent, name) for name in mixent.__all__ if inspect.isfunction(getattr(mixent, name))]

@@ -14,6 +14,7 @@ def test_the_public_names_are_these():
         "__version__",
         "AdaBoostM1Classifier",
         "Calibration",
+        "DataWarning",
         "FisherKernel",
         "Fuser",
         "GaussianMixture",
@@ -37,6 +38,7 @@ def test_the_public_names_are_these():
         "WeightBoostClassifier",
         "capabilities",
         "compare",
+        "config_context",
         "load",
         "save",
     }

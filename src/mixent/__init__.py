@@ -32,6 +32,8 @@ _HOMES = {
     "Calibration": "mixent.fusion",
     "Fuser": "mixent.fusion",
     "Source": "mixent.fusion",
+    "DataWarning": "mixent.data",
+    "config_context": "mixent.data",
     "capabilities": "mixent.overview",
     "compare": "mixent.comparison",
     "save": "mixent.persistence",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Self
@@ -21,6 +20,7 @@ from mixent.base.priors import shifted_priors
 from mixent.base.result import MOST_ROWS, Result
 from mixent.core.arrays import Array, log_sum_exp
 from mixent.data.files import need_pandas
+from mixent.warn import warn
 
 
 @dataclass(frozen=True, repr=False)
@@ -189,7 +189,7 @@ class ProbabilisticClassifier(ClassifierMixin, Estimator):
             log_ratio, np.full(len(self.classes_), 1 / len(self.classes_)), tol=tol, max_iter=max_iter
         )
         if not shift.status.ok:
-            warnings.warn(f"adjust_priors did not converge: {shift.message}", ConvergenceWarning, stacklevel=2)
+            warn(f"adjust_priors did not converge: {shift.message}", ConvergenceWarning)
         other = copy.deepcopy(self)
         other._set_class_prior(shift.params)
         other.prior_run_ = replace(shift, last=None)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 from sklearn.exceptions import ConvergenceWarning
 
 from mixent.core.driver import Run, Status
+from mixent.warn import warn
 
 NOTES = 3  # repairs that a warning lists
 
@@ -40,6 +39,6 @@ def warn_unconverged(run: Run, name: str, *, searched: bool = False) -> None:
     if run.notes and not searched:
         n_more = len(run.notes) - NOTES
         more = f". And {n_more} more; fewer components may suffice" if n_more > 0 else ""
-        warnings.warn(f"{name}: {'. '.join(run.notes[:NOTES])}{more}", ConvergenceWarning, stacklevel=3)
+        warn(f"{name}: {'. '.join(run.notes[:NOTES])}{more}", ConvergenceWarning)
     if not run.status.ok:
-        warnings.warn(f"{name} did not converge: {run.message}", ConvergenceWarning, stacklevel=3)
+        warn(f"{name} did not converge: {run.message}", ConvergenceWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from mixent.base.text import listing
 from mixent.data import Labels, read_labels
+from mixent.warn import warn
 
 Fold = tuple[np.ndarray, np.ndarray]  # training rows, held-out rows
 
@@ -90,15 +90,11 @@ def _warn_small(names: list[str], sizes: list[int], folds: int) -> None:
     alone = [name for name, size in zip(names, sizes) if size == 1]
     small = [f"{name} ({size})" for name, size in zip(names, sizes) if 1 < size < folds]
     if alone:
-        warnings.warn(
-            f"classes with one row stay in training and are never scored: {listing(alone, 10)}; add rows, or merge",
-            stacklevel=4,
-        )
+        warn(f"classes with one row stay in training and are never scored: {listing(alone, 10)}; add rows, or merge")
     if small:
-        warnings.warn(
+        warn(
             f"classes with fewer rows than the {folds} folds are missing from some test folds: {listing(small, 10)}; "
-            "lower folds, or raise repeats",
-            stacklevel=4,
+            "lower folds, or raise repeats"
         )
 
 

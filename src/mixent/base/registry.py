@@ -6,7 +6,6 @@ name no model. Other packages register their estimators through the entry point 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 from mixent.base.document import Content, Document
 from mixent.base.recipes import Recipe
 from mixent.data import Column, Schema
+from mixent.warn import warn
 
 BUILT_IN = ("mixtures", "hmm", "maxent", "med", "classical", "ensemble", "fusion")
 ENTRY_POINTS = "mixent.estimators"
@@ -166,7 +166,7 @@ def entries() -> tuple[Entry, ...]:
             try:
                 point.load()  # registers on import
             except Exception as error:  # a broken plug-in must not stop the others
-                warnings.warn(f"the plug-in {point.value} cannot be used: {error}", RuntimeWarning, stacklevel=2)
+                warn(f"the plug-in {point.value} cannot be used: {error}", RuntimeWarning)
     order = {family: place for place, family in enumerate(BUILT_IN)}
     return tuple(sorted(_entries.values(), key=lambda entry: order.get(entry.family, len(order))))
 

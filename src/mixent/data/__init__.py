@@ -13,10 +13,12 @@ from mixent.data.schema import Column, Schema, names_out
 from mixent.data.table import Table, TableLike, n_rows_of, take_rows
 from mixent.data.values import listed, missing_mask
 from mixent.data.weights import read_weights, row_weights
+from mixent.warn import DataWarning, config_context
 
 __all__ = [
     "Categorical",
     "Column",
+    "DataWarning",
     "Labels",
     "Schema",
     "Table",
@@ -25,6 +27,7 @@ __all__ = [
     "categorical_of",
     "check_spread",
     "classes_of",
+    "config_context",
     "encode",
     "few_numbers",
     "frame_like",

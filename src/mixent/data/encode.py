@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from mixent.data.schema import Column
 from mixent.data.values import Raw, families, family, first, is_missing, missing_mask, number, refuse
+from mixent.warn import warn
 
 
 def to_floats(raw: Raw) -> np.ndarray:
@@ -116,9 +116,7 @@ def _warn_unseen(column: Column, values: np.ndarray, n_rows: int) -> None:
     if not distinct:
         return
     shown = ", ".join(repr(value) for value in distinct[:3]) + (", ..." if len(distinct) > 3 else "")
-    warnings.warn(
+    warn(
         f"column {column.name!r} has values not seen at fit ({shown}), in {len(values)} of {n_rows} rows; "
-        f"they are treated as missing",
-        UserWarning,
-        stacklevel=6,
+        f"they are treated as missing"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.data import Labels, Table, categorical_of, read_features, read_labels, read_weights
 from mixent.ensemble.base_estimators import HALF, Trainer, read_base
+from mixent.warn import warn
 
 FAINT = 1e-6  # weight of a vote that is no better than chance: it determines the label, with no confidence
 NO_ERROR = "stage {} has no training errors"
@@ -161,10 +161,9 @@ class BaseBoosting(ProbabilisticClassifier, ABC):
         self.schema_, self.classes_, self.class_prior_ = table.schema, rows.classes, rows.shares
         self.prior_shift_ = np.zeros(len(rows.classes))
         if (first := max(self._first_errors())) >= HALF:
-            warnings.warn(
+            warn(
                 f"the first {type(base).__name__} has a weighted training error of {first:.3g}, but boosting requires "
-                f"less than one half; it is used alone; choose a stronger base classifier{self._alternative()}",
-                stacklevel=2,
+                f"less than one half; it is used alone; choose a stronger base classifier{self._alternative()}"
             )
         return self
 

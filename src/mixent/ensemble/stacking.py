@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -31,6 +30,7 @@ from mixent.ensemble.members import (
     read_members,
 )
 from mixent.ensemble.output_columns import OutputColumns
+from mixent.warn import warn
 
 CV_NAMES = ("prefit", "train")
 FOLDS = 5
@@ -243,16 +243,15 @@ class BaseStacking(ProbabilisticClassifier):
         names = members.names if isinstance(members, NamedMembers) else (type(bases[0]).__name__,)
         for name, base in zip(names, bases):
             if not isinstance(base, OutputColumns) and weight_argument(base) is None:
-                warnings.warn(f"{name} does not support sample_weight and is trained without weights", stacklevel=4)
+                warn(f"{name} does not support sample_weight and is trained without weights")
 
     def _warn_of_labels(self, outputs: Outputs, given: FitInput) -> None:
         classes = given.labels.classes.tolist()
         for name, labels in zip(outputs.names, outputs.classes):
             if not any(label in classes for label in labels.tolist()):
-                warnings.warn(
+                warn(
                     f"no label of {name!r} ({listed(labels.tolist())}) is a class ({listed(classes)}): its labels are "
-                    "used, but its error cannot be computed",
-                    stacklevel=4,
+                    "used, but its error cannot be computed"
                 )
 
     def _outputs(self, X: Any) -> Outputs:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,7 @@ from mixent.evaluate.records import TIMED, CrossValidation
 from mixent.evaluate.runner import Method, Runner, Split, splits_of
 from mixent.evaluate.samples import Samples, read_samples
 from mixent.evaluate.scores import check_proba, scores_of
+from mixent.warn import warn
 
 Progress = Callable[[int, int, str], None]
 Measure = Callable[[Any, Any, np.ndarray], Mapping[str, Any]]  # (fitted model, test rows, their labels) -> more scores
@@ -72,7 +72,7 @@ def cross_validate(
     fold_of = assign_folds(samples.labels, folds=folds, repeats=repeats, random_state=random_state)
     for name, estimator in estimators.items():
         if samples.weight is not None and weight_argument(estimator) is None:
-            warnings.warn(f"{name} takes no sample_weight: it is fitted without; its scores are weighted", stacklevel=2)
+            warn(f"{name} takes no sample_weight: it is fitted without; its scores are weighted")
     runner = Runner(
         {name: Method(estimator, settings_of(estimator) if journal else "") for name, estimator in estimators.items()},
         partial(score_fold, samples),

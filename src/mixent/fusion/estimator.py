@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -33,6 +32,7 @@ from mixent.fusion.messages import fit_warnings
 from mixent.fusion.methods import METHODS, PSEUDO_ITEMS, Fit, Settings, Task, window_prior
 from mixent.fusion.rules import with_labels_fixed
 from mixent.fusion.sources import Layout, Source
+from mixent.warn import warn
 
 ITERATIVE = ("auto", "ml-product", "ml-sum", "composite", "trimmed-mean", "min-divergence", "dawid-skene")
 MAX_DRIFT_TESTS = 64  # sources; each test needs an estimate of the priors from all other sources
@@ -319,7 +319,7 @@ class Fuser(Estimator):
         fit = METHODS[self.method](task)
         self._set_fit(task, fit, original)
         if fit.run is not None and fit.run.status is Status.MAX_PASSES:
-            warnings.warn(fit.run.message, ConvergenceWarning, stacklevel=4)
+            warn(fit.run.message, ConvergenceWarning)
 
     def _task(self, batch: Batch, settings: Settings, counts: Array) -> Task:
         diagnosis = Diagnosis(all_marginals(batch))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
@@ -37,6 +36,7 @@ from mixent.maxent.joint_prior import choose_variance
 from mixent.maxent.joint_problem import SOLVERS, UNBOUNDED, JointProblem, Pairwise, RowBlocks, pose, solve
 from mixent.maxent.joint_terms import Layout, Term, read_terms
 from mixent.maxent.prior import read_variance
+from mixent.warn import warn
 
 CHUNK = 4096  # rows predicted at a time
 WIDEST = 4000  # most values of all columns together
@@ -448,11 +448,9 @@ def _warn_unobserved_pairs(problem: JointProblem) -> bool:
     possible = problem.between * np.outer(problem.seen, problem.seen) > 0
     never = possible & (problem.pair_counts <= 0)
     if never.any():
-        warnings.warn(
+        warn(
             f"prior_variance=None: {never.sum() // 2} of {possible.sum() // 2} pairs of values never occur together, "
             "and their multipliers have no finite optimum: their values depend on tol and max_iter; set "
-            "prior_variance='auto' or a number",
-            UserWarning,
-            stacklevel=3,
+            "prior_variance='auto' or a number"
         )
     return bool(never.any())

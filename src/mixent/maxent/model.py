@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -35,6 +34,7 @@ from mixent.maxent.problem import Multipliers
 from mixent.maxent.row_values import row_values
 from mixent.maxent.solvers import SOLVERS, Solved, Sums, solve, total_at
 from mixent.maxent.terms import n_free
+from mixent.warn import warn
 
 CHUNK = 65536  # rows predicted at a time
 CERTAIN = 1e-3  # nats per row: without a prior, a log-loss below this converges to zero
@@ -119,19 +119,17 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
         table = self.constraint_table()
         if never.any():
             s, c = np.argwhere(never)[0]
-            warnings.warn(
+            warn(
                 f"prior_variance=None: {never.sum()} multipliers have no finite optimum, because a value never occurs "
                 f"with a class ({table.features[s]} = {table.values[s]} with {self.classes_[c]}); set "
                 "prior_variance='auto' or a number",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         elif -solved.run.objective < CERTAIN * solved.problem.total_weight:
-            warnings.warn(
+            warn(
                 "prior_variance=None: the classes look separable, and the multipliers grow without bound; set "
                 "prior_variance='auto' or a number",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _set_class_prior(self, prior: Array) -> None:

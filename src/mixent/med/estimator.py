@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any, Self
@@ -33,6 +32,7 @@ from mixent.med.options import DISTRIBUTIONS, Margin
 from mixent.med.solving import Discriminant, Search, Solution
 from mixent.med.training_sets import Subset, TrainingSet
 from mixent.med.uncertain_labels import LabelSolution, solve_uncertain_labels
+from mixent.warn import warn
 
 TYPICAL_WIDTH = 20  # columns assumed when deciding whether threads are worthwhile
 Folds = list[tuple[np.ndarray, np.ndarray]]
@@ -368,16 +368,13 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
 
     def _warn_if_not_converged(self, weight: float) -> None:
         if self.run_.status.ok and self.gap_ is not None and self.gap_ > max(GAP_FACTOR * self.tol, MIN_GAP) * weight:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} stopped at a duality gap of {self.gap_ / weight:.2g} nats per row, because no "
                 f"step improves the objective; set a smaller C, or scale the columns",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         if not self.run_.status.ok:
-            warnings.warn(
-                f"{type(self).__name__} did not converge: {self.run_.message}", ConvergenceWarning, stacklevel=5
-            )
+            warn(f"{type(self).__name__} did not converge: {self.run_.message}", ConvergenceWarning)
 
     # --- predictions --------------------------------------------------------------------------------------------
 

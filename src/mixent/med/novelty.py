@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
@@ -31,6 +30,7 @@ from mixent.med.options import Margin
 from mixent.med.solving import Search
 from mixent.med.training_sets import in_batches
 from mixent.med.tree_columns import MAX_CELLS, MAX_VERTICES
+from mixent.warn import warn
 
 DENSITIES = ("auto", "product", "tree", "gaussian", "mixture", "hmm")
 HIDDEN = ("mixture", "hmm")  # densities with components or states
@@ -300,10 +300,9 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         self.scores_ = self._row_scores(data)
         self.offset_ = _threshold(self.scores_, weight, float(self.contamination))
         if not (self.run_.status.ok and last_run.status.ok):
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} did not converge: {(last_run if self.run_.status.ok else self.run_).message}",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _quantile(self) -> float:
@@ -312,12 +311,10 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
 
     def _warn_if_no_support(self) -> None:
         if self.margin_ is not None and not self.multipliers_.any():
-            warnings.warn(
+            warn(
                 f"all multipliers are zero: with C={self.C!r} the required log-probability is "
                 f"{self.margin_.mean(0.0):.3g}, which every row already has under the prior, so that the scores are "
-                f"those of the prior. Set a larger C or a smaller ess",
-                UserWarning,
-                stacklevel=4,
+                f"those of the prior. Set a larger C or a smaller ess"
             )
 
     # --- scores -------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ The methods only differ in how they score a combination of options (see `candida
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,6 +35,7 @@ from mixent.mixtures.growth import Stage, grow, restart
 from mixent.mixtures.init import Partition
 from mixent.mixtures.problem import MixtureParams
 from mixent.mixtures.search import default, make_folds, search
+from mixent.warn import warn
 
 Score = Callable[[Combination], float]
 
@@ -123,10 +123,7 @@ def select(
         return _by_criterion(plan, units, names, per_class, show)
     folds = make_folds(plan, settings.cv) if settings.nested is None else make_folds(plan, settings.nested, every=True)
     if folds is None and settings.nested is not None:
-        warnings.warn(
-            f"nested={settings.nested!r} needs more labelled rows; {settings.criterion} of all rows is used instead",
-            stacklevel=2,
-        )
+        warn(f"nested={settings.nested!r} needs more labelled rows; {settings.criterion} of all rows is used instead")
         return _by_criterion(plan, units, names, per_class, show)
     if folds is None:
         return None

@@ -1,0 +1,70 @@
+"""Warnings that point to a line of the user's code, and notes on the data, which can be made errors."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+OURS = str(Path(__file__).parent)
+LIBRARIES = ("sklearn", "joblib")  # they call our estimators for the user
+_strict: ContextVar[bool] = ContextVar("strict", default=False)
+
+
+class DataWarning(UserWarning):
+    """A note on the data: what was unusual, and what was done about it."""
+
+
+@contextmanager
+def config_context(*, strict: bool = False) -> Iterator[None]:
+    """Set options of mixent inside a `with` block.
+
+    Parameters
+    ----------
+    strict : bool, default=False
+        Whether a note on the data (`DataWarning`) is an error (ValueError) instead of a warning.
+
+    Examples
+    --------
+    >>> import mixent
+    >>> with mixent.config_context(strict=True):
+    ...     model = mixent.MaxEntClassifier().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    """
+    if not isinstance(strict, bool):
+        raise ValueError(f"strict must be True or False; got {strict!r}")
+    token = _strict.set(strict)
+    try:
+        yield
+    finally:
+        _strict.reset(token)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning that points to the user's line: the first one outside mixent and the libraries that call it."""
+    warnings.warn(message, category, stacklevel=_user_level())
+
+
+def warn_notes(notes: Sequence[str]) -> None:
+    """Issue all notes of one call as one `DataWarning`; inside ``config_context(strict=True)`` as a ValueError."""
+    if not notes:
+        return
+    text = "; ".join(notes)
+    if _strict.get():
+        raise ValueError(f"{text} (an error because of strict=True)")
+    warn(text, DataWarning)
+
+
+def _user_level() -> int:
+    """The `stacklevel` with which `warn` points to the user's line."""
+    level, frame = 1, sys._getframe(1)  # `warn` itself
+    while frame.f_back is not None and _internal(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _internal(path: str) -> bool:
+    parts = Path(path).parts
+    return path.startswith(OURS) or path.startswith("<") or any(name in parts for name in LIBRARIES)
