@@ -165,6 +165,19 @@ def test_columns_are_remembered(name):
         assert not hasattr(fitted, "feature_names_in_")
 
 
+@pytest.mark.parametrize("name", having("class_prior"))
+def test_class_priors_by_label_are_those_in_the_order_of_the_classes(name):
+    one, prior = SUBJECTS[name], [0.5, 0.3, 0.2]
+    by_label = dict(zip(CLASSES[::-1], prior[::-1])) | {"not among the rows": 0.9}
+    method = {"method": "product"} if name == "Fuser" else {}  # which does not estimate them
+    by_order, by_name = (
+        clone(one.model).set_params(class_prior=given, **method).fit(one.X, Y if one.takes_y else None)
+        for given in (prior, by_label)
+    )
+    np.testing.assert_array_equal(one.said(by_name), one.said(by_order))
+    assert not np.allclose(one.said(by_name), one.said(one.usual), atol=1e-3)
+
+
 # --- the same mistake ---------------------------------------------------------------------------------------------
 
 MISTAKES = {  # option -> a bad value, the words, and estimators whose option is another

@@ -1,4 +1,6 @@
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
@@ -245,3 +247,12 @@ def test_rows_of_any_kind():
     pipe = make_pipeline(CountVectorizer(), MultinomialNB())
     cv = cross_validate({"pipe": pipe, "mixture": MixtureClassifier(1)}, texts, y, folds=2)
     assert cv.values("pipe", "error").max() == 0 and "Expected 2D array" in cv.failures["mixture"]
+
+
+def test_a_list_of_classifiers_is_named_by_their_classes_and_y_may_be_a_column():
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(kind=Y)
+    named = cross_validate({"GaussianNB": GaussianNB(), "GaussianNB 2": GaussianNB(var_smoothing=0.1)}, X, Y, folds=2)
+    for table in (frame, pl.from_pandas(frame)):
+        listed = cross_validate([GaussianNB(), GaussianNB(var_smoothing=0.1)], table, "kind", folds=2)
+        assert listed.methods == named.methods
+        np.testing.assert_array_equal(listed.values("GaussianNB 2", "error"), named.values("GaussianNB 2", "error"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -37,6 +38,17 @@ def check_classifier(name: str, value: Any) -> None:
     if isinstance(value, type) or not callable(getattr(value, "fit", None)):
         what = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
         raise TypeError(f"{name} must be a classifier, not fitted; got {what}")
+
+
+def by_class_name(estimators: Iterable[Any]) -> dict[str, Any]:
+    """Estimators by the names of their classes; the second one of a class `A` is called "A 2"."""
+    named: dict[str, Any] = {}
+    counts: Counter[str] = Counter()
+    for estimator in estimators:
+        name = type(estimator).__name__
+        counts[name] += 1
+        named[name if counts[name] == 1 else f"{name} {counts[name]}"] = estimator
+    return named
 
 
 def has_classes(value: Any) -> bool:

@@ -7,6 +7,7 @@ over the batch's priors p. Concave; every step of p <- mean posterior raises it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.proposals import Squarem
 from mixent.core.stats import Stats
+from mixent.data import listed
 
 LEAST = 1e-12  # prior of a class
 
@@ -69,16 +71,36 @@ def floored(prior: Array) -> Array:
     return prior / prior.sum()
 
 
-def read_class_prior(class_prior: Any, n_classes: int) -> Array | None:
-    """The user's class priors as shares; None where they are to be learned."""
-    if isinstance(class_prior, str) and class_prior == "empirical":
+def read_class_prior(class_prior: Any, classes: np.ndarray, words: Sequence[str] = ("empirical",)) -> Array | None:
+    """The user's class priors as shares; None where they are to be learned.
+
+    Parameters
+    ----------
+    class_prior : one of `words`, (C,) array, or mapping of label -> probability
+        Labels that are no class of the rows are left out.
+    classes : (C,) array
+        The labels in the order of the result.
+    words : sequence of str
+        What may be given in place of numbers.
+    """
+    if isinstance(class_prior, str) and class_prior in words:
         return None
+    given = class_prior
+    if isinstance(given, Mapping):
+        absent = [label for label in classes.tolist() if label not in given]
+        if absent:
+            raise ValueError(
+                f"class_prior has no probability for the class {absent[0]!r}; give one for each of "
+                f"{listed(classes.tolist())}"
+            )
+        given = [given[label] for label in classes.tolist()]
     try:
-        prior = np.asarray(class_prior, dtype=float)
+        prior = np.asarray(given, dtype=float)
     except (TypeError, ValueError):
         prior = np.empty(0)
-    if prior.shape != (n_classes,) or not np.isfinite(prior).all() or (prior <= 0).any():
+    if prior.shape != (len(classes),) or not np.isfinite(prior).all() or (prior <= 0).any():
         raise ValueError(
-            f"class_prior must be 'empirical' or {n_classes} positive numbers, one per class; got {class_prior!r}"
+            f"class_prior must be {', '.join(map(repr, words))} or {len(classes)} positive numbers, one per class; "
+            f"got {class_prior!r}"
         )
     return prior / prior.sum()

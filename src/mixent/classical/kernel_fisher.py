@@ -72,7 +72,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Nyström features replace the kernel matrix, unless `n_landmarks` of the kernel is a number or None.
     shrinkage : "auto" or float
         Ridge penalty on |f|^2, relative to the variance of the rows. "auto" chooses from 1e-5 to 100.
-    class_prior : "empirical" or (C,) array
+    class_prior : "empirical", (C,) array or dict of label -> probability
         Class prior probabilities.
     standardize : bool
         Scale continuous columns to mean 0 and variance 1.
@@ -194,7 +194,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """
         self._check()
         rows = read_labelled_rows(self, X, y, sample_weight)
-        prior = read_class_prior(self.class_prior, len(self.classes_))
+        prior = read_class_prior(self.class_prior, self.classes_)
         self.class_prior_ = rows.class_shares if prior is None else prior
         self.training_prior_ = self.class_prior_.copy()
         self.encoder_ = Encoder.of(rows.table, rows.weight, self.standardize)

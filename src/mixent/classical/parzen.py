@@ -56,7 +56,7 @@ class ParzenClassifier(ProbabilisticClassifier):
         estimation.
     per_class : bool
         Choose a bandwidth for each class; only used with bandwidth="auto".
-    class_prior : "empirical" or (C,) array
+    class_prior : "empirical", (C,) array or dict of label -> probability
         Class prior probabilities.
     standardize : bool
         Measure the bandwidth in standard deviations of each column.
@@ -158,7 +158,7 @@ class ParzenClassifier(ProbabilisticClassifier):
         """
         self._check()
         rows = read_labelled_rows(self, X, y, sample_weight)
-        prior = read_class_prior(self.class_prior, len(self.classes_))
+        prior = read_class_prior(self.class_prior, self.classes_)
         self._read_bandwidths()
         columns = Columns.of(rows.table, rows.weight, self.standardize)
         encoded = columns(rows.table)

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.delegation import check_classifier
 from mixent.base.folds import assign_folds
 from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_workers
-from mixent.base.recipes import Shape
-from mixent.base.registry import find
+from mixent.base.recipes import Setting, Shape
 from mixent.comparison.candidates import Candidate, candidates
 from mixent.comparison.data_problems import leaks, table_problems
 from mixent.comparison.estimate import CHOSEN_BY, chosen_estimate
+from mixent.comparison.given import given_candidate, read_methods
 from mixent.comparison.live import watching
 from mixent.comparison.recommendation import recommend
 from mixent.comparison.result import Comparison
@@ -25,7 +24,7 @@ from mixent.evaluate.cross_validation import fit_rows, gathered, score_fold
 from mixent.evaluate.journal import Journal, fingerprint, settings_of
 from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.runner import Method, Quiet, Runner, splits_of
-from mixent.evaluate.samples import Samples, read_samples
+from mixent.evaluate.samples import Samples, features_and_labels, read_samples
 
 
 def compare(
@@ -57,12 +56,14 @@ def compare(
     ----------
     X : array or DataFrame (n, d)
         Categories and missing values need no preparation.
-    y : (n,) labels
+    y : (n,) labels, or the name of a column of X
         Unlabelled rows (None, NaN, "") are always used for training and never scored; methods that cannot use them
         leave them out.
-    methods : "auto", list of names, or dict of name -> classifier or None, default="auto"
-        "auto": all methods of mixent that suit the table (see `candidates`). A list selects some of them by name. A
-        dict adds your own classifiers; None selects the method of that name.
+    methods : "auto", list of names and classifiers, or dict of name -> classifier or None, default="auto"
+        "auto": all methods of mixent that suit the table (see `candidates`). A name selects one of them, as does None
+        in a dict; your own classifiers are added, by the names of their classes if they are in a list. On a table
+        with categories or missing values, a classifier of scikit-learn that does not support them is given the
+        encoding of `TunedClassifier`; a Pipeline, or a classifier of another library, is used as it is.
     baselines : bool, default=True
         Whether to add logistic regression, gradient boosting, random forest, RBF SVM, naive Bayes and k nearest
         neighbors of scikit-learn.
@@ -110,6 +111,7 @@ def compare(
     folds, repeats = check_count("folds", folds), check_count("repeats", repeats)
     baselines, refit = check_flag("baselines", baselines), check_flag("refit", refit)
     workers = check_workers(n_jobs)
+    X, y = features_and_labels(X, y)
     table = read_table(X, categorical)
     samples = read_samples(table, y, sample_weight)
     _check_classes(samples)
@@ -186,27 +188,16 @@ def _tried(
 ) -> tuple[dict[str, Candidate], dict[str, str]]:
     if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
         raise ValueError(f"random_state must be a whole number, which all methods use as their seed; got {seed!r}")
-    names = None if isinstance(methods, str) and methods == "auto" else methods
-    if names is not None and not isinstance(methods, list | tuple | Mapping):
-        raise ValueError(f"methods must be 'auto', a list of names, or a dict, name -> classifier; got {methods!r}")
-    given = {n: e for n, e in methods.items() if e is not None} if isinstance(methods, Mapping) else {}
-    if isinstance(methods, Mapping):
-        names = [name for name in methods if name not in given]
-    for name, estimator in given.items():
-        check_classifier(f"methods[{name!r}]", estimator)
+    names, given = read_methods(methods)
     options = {"categorical": categorical, "random_state": int(seed), "names": names, "baselines": baselines}
     known, skipped = candidates(shape, **options)
     clash = [name for name in given if name in known]
     if clash:
         raise ValueError(f"{clash[0]!r} is the name of a baseline; give your method another name")
-    own = {name: Candidate(name, e, _kind(e), "as given") for name, e in given.items()}
+    own = {name: given_candidate(name, e, Setting(shape, categorical, int(seed))) for name, e in given.items()}
     if not (own | known):
         raise ValueError("methods is empty; give at least one method, or set baselines=True")
     return own | known, skipped
-
-
-def _kind(estimator: Any) -> str:
-    return "given" if find(type(estimator)) is None else "mixent"
 
 
 def _refitted(estimator: Any, samples: Samples) -> tuple[Any, str]:
@@ -220,6 +211,7 @@ def _refitted(estimator: Any, samples: Samples) -> tuple[Any, str]:
 
 
 def _recorded(methods: Any) -> str | list[str]:
-    if isinstance(methods, Mapping):
-        return "own"
-    return methods if isinstance(methods, str) else list(methods)
+    if isinstance(methods, str):
+        return methods
+    names_only = not isinstance(methods, Mapping) and all(isinstance(method, str) for method in methods)
+    return list(methods) if names_only else "own"

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.data.frames import check_names
 from mixent.data.scan import scan_text
 from mixent.data.values import listed, number
 
@@ -128,23 +129,26 @@ def split_target(frame: Any, target: str) -> tuple[Any, Any]:
 
     Parameters
     ----------
-    frame : pandas.DataFrame
+    frame : DataFrame
     target : str
         Name of the target column.
 
     Returns
     -------
-    features : pandas.DataFrame
-    y : pandas.Series
+    features : DataFrame of the same library
+    y : Series of the same library
     """
-    names = list(frame.columns)
+    names = check_names(frame)
     if target not in names:
         close = difflib.get_close_matches(str(target), [str(name) for name in names], n=3)
         hint = f"did you mean {', '.join(map(repr, close))}?" if close else f"the columns are {listed(names)}"
         raise ValueError(f"unknown column {target!r}; {hint}")
     if len(names) == 1:
         raise ValueError(f"{target!r} is the only column; features are needed beside the target")
-    return frame.drop(columns=target), frame[target]
+    import narwhals.stable.v1 as nw
+
+    whole = nw.from_native(frame, eager_only=True)
+    return whole.drop(target).to_native(), whole[target].to_native()
 
 
 def need_pandas(what: str) -> Any:

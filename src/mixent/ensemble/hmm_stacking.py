@@ -192,7 +192,7 @@ class HMMStackingClassifier(BaseStacking):
         below 1e-6 are raised to 1e-6, so that no row becomes impossible. A classifier that abstains is skipped.
     inputs : dict, default=None
         Classifier name -> list of the columns it uses. The other classifiers use all columns.
-    class_prior : "empirical" or array of shape (n_classes,), default="empirical"
+    class_prior : "empirical", array of shape (n_classes,) or dict of label -> probability, default="empirical"
         Class priors: training frequencies, or the given probabilities.
     cv : int, splitter, list of (train, test), "train" or "prefit", default=5
         How the outputs that the chains are fitted to are computed: out of fold; "train": on the training rows of the
@@ -322,7 +322,7 @@ class HMMStackingClassifier(BaseStacking):
         """
         fit = self._check()
         given = self._open(X, y, sample_weight, check_random_state(self.random_state))
-        given_prior = read_class_prior(self.class_prior, len(given.labels.classes))
+        given_prior = read_class_prior(self.class_prior, given.labels.classes)
         with progress_bar(self.progress, "stacking") as show:
             outputs, folds, given = self._train(given, show)
             self.classes_ = given.labels.classes

@@ -91,7 +91,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         Variance of the Gaussian prior on the multipliers; see `MaxEntClassifier`.
     solver : {"auto", "bohning", "iis", "lbfgs"}, default="auto"
         Solver; see `MaxEntClassifier`.
-    class_prior : "empirical" or array of shape (n_classes,), default="empirical"
+    class_prior : "empirical", array of shape (n_classes,) or dict of label -> probability, default="empirical"
         Class priors at prediction: training frequencies, or the given probabilities.
     cv : int, splitter, list of (train, test), "train" or "prefit", default=5
         How the outputs that the model is fitted to are computed: out of fold; "train": on the training rows of the
@@ -270,7 +270,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         self._check()
         rng = check_random_state(self.random_state)
         given = self._open(X, y, sample_weight, rng)
-        given_prior = read_class_prior(self.class_prior, len(given.labels.classes))
+        given_prior = read_class_prior(self.class_prior, given.labels.classes)
         self.classes_ = given.labels.classes
         with progress_bar(self.progress, "stacking") as show:
             outputs, folds, used = self._train(given, show)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from mixent.base.delegation import aligned_proba, check_classifier, weight_argument, weight_arguments
+from mixent.base.delegation import aligned_proba, by_class_name, check_classifier, weight_argument, weight_arguments
 from mixent.base.folds import assign_folds
 from mixent.base.params import check_workers
 from mixent.data import labelled_rows
@@ -43,11 +43,11 @@ def cross_validate(
 
     Parameters
     ----------
-    estimators : classifier, or dict of name to classifier
-        One alone is called by the name of its class. Each is cloned for every fold. One that raises is recorded as
-        failed, with its message; only if all fail in every fold is that an error.
+    estimators : classifier, list of classifiers, or dict of name to classifier
+        Without a name, a classifier is called by the name of its class. Each is cloned for every fold. One that raises
+        is recorded as failed, with its message; only if all fail in every fold is that an error.
     X : array or DataFrame (n, d)
-    y : (n,) labels
+    y : (n,) labels, or the name of a column of X
         Rows without a label (None, NaN, blank) are always in training and never scored. An estimator that refuses them
         is fitted on the labelled rows alone.
     folds, repeats : int
@@ -113,9 +113,11 @@ def gathered(runner: Runner, samples: Samples, folds: np.ndarray, random_state: 
 
 
 def _by_name(estimators: Any) -> Mapping[str, Any]:
-    if not isinstance(estimators, Mapping):
+    if isinstance(estimators, list | tuple):
+        estimators = by_class_name(estimators)
+    elif not isinstance(estimators, Mapping):
         check_classifier("estimators, or each of a dict of name to classifier,", estimators)
-        return {type(estimators).__name__: estimators}
+        return by_class_name([estimators])
     if not estimators:
         raise ValueError("estimators is empty; pass a classifier, or a dict of name to classifier")
     for name, estimator in estimators.items():

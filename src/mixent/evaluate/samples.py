@@ -12,7 +12,18 @@ import numpy as np
 from sklearn.utils.validation import _num_samples
 
 from mixent.base.delegation import features_for, reads_tables
-from mixent.data import Categorical, Labels, Table, n_rows_of, read_features, read_labels, read_weights, take_rows
+from mixent.data import (
+    Categorical,
+    Labels,
+    Table,
+    n_rows_of,
+    read_features,
+    read_labels,
+    read_weights,
+    split_target,
+    take_rows,
+)
+from mixent.data.frames import is_frame, unwrapped
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,16 @@ class Samples:
         return np.ones(len(rows)) if self.weight is None else self.weight[rows]
 
 
+def features_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
+    """X and y; a text y is the name of a column of the DataFrame X, which then has the other columns."""
+    if not isinstance(y, str):
+        return X, y
+    frame = unwrapped(X)
+    if not is_frame(frame):
+        raise ValueError(f"y = {y!r} names a column, so X must be a DataFrame; got {type(X).__name__}; pass the labels")
+    return split_target(frame, y)
+
+
 def read_samples(
     X: Any,
     y: Any,
@@ -61,7 +82,7 @@ def read_samples(
     Parameters
     ----------
     X : array, DataFrame or Table of n rows
-    y : (n,) labels
+    y : (n,) labels, or the name of a column of X
         None, NaN or blank text for a row without one.
     sample_weight : (n,) weights, optional
     estimators : the methods to be fitted
@@ -69,6 +90,7 @@ def read_samples(
     categorical : "auto" or list
         See `read_features`.
     """
+    X, y = features_and_labels(X, y)
     n_rows = n_rows_of(X)
     if y is not None and _num_samples(y) != n_rows:
         raise ValueError(f"X has {n_rows} rows, y has {_num_samples(y)}")

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mixent.base.capabilities import YES, able, no, yes
 from mixent.base.options import Estimator
 from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_share
-from mixent.base.priors import shifted_priors
+from mixent.base.priors import read_class_prior, shifted_priors
 from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.driver import Status
 from mixent.data import read_labels, row_weights
@@ -70,7 +70,7 @@ class Fuser(Estimator):
     method : {"auto", "majority", "sum", "product", "ml-product", "ml-sum", "composite", "min-divergence", "pool", \
 "discounted", "trimmed-mean", "dawid-skene"}, default="auto"
         Method of combination, see above.
-    class_prior : "training", "uniform", (K,) array or dict of class -> prior, default="training"
+    class_prior : "training", "uniform", (K,) array or dict of label -> probability, default="training"
         Class priors of the fixed rules, initial values of the others, and the null hypothesis of `prior_shift_`.
         "training": the mean of the class priors of the training sets, weighted by their numbers of rows.
     missing_class_safe : bool, default=True
@@ -381,24 +381,12 @@ class Fuser(Estimator):
 
     def _reference_prior(self, layout: Layout) -> Array:
         """(K,) class priors from `class_prior`."""
-        K = layout.n_classes
-        if _is_training(self.class_prior):
-            prior = layout.training_prior
-            return np.maximum(prior, 1e-6) / np.maximum(prior, 1e-6).sum()
-        if isinstance(self.class_prior, str) and self.class_prior == "uniform":
-            return np.full(K, 1 / K)
-        given = self.class_prior
-        if isinstance(given, Mapping):
-            given = [given.get(label, np.nan) for label in layout.classes.tolist()]
-        try:
-            prior = np.asarray(given, dtype=float)
-        except (TypeError, ValueError):
-            prior = np.empty(0)
-        if prior.shape != (K,) or not np.isfinite(prior).all() or (prior <= 0).any():
-            raise ValueError(
-                f"class_prior must be 'training', 'uniform' or {K} positive numbers, one per class; "
-                f"got {self.class_prior!r}"
-            )
+        given = read_class_prior(self.class_prior, layout.classes, words=("training", "uniform"))
+        if given is not None:
+            return given
+        if not _is_training(self.class_prior):
+            return np.full(layout.n_classes, 1 / layout.n_classes)
+        prior = np.maximum(layout.training_prior, 1e-6)
         return prior / prior.sum()
 
     def predict_proba(self, answers: AnswersLike) -> Array:

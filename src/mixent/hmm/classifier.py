@@ -42,7 +42,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         See `HiddenMarkovModel`.
     prior : "auto", float, None or HMMPrior, default="auto"
         See `HiddenMarkovModel`. Scales and frequencies of the prior are computed from the sequences of all classes.
-    class_prior : "empirical" or (C,) array, default="empirical"
+    class_prior : "empirical", (C,) array or dict of label -> probability, default="empirical"
         Class priors: the class frequencies of the training sequences, or these values.
     init : "auto" or "random", default="auto"
         Initialization, see `HiddenMarkovModel`.
@@ -165,7 +165,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
             name = labels.classes.tolist()[int(mass.argmin())]
             raise ValueError(f"class {name!r} has no sequence with positive weight; add some, or leave the class out")
         _check_observed(sequences, codes, labels)
-        prior = read_class_prior(self.class_prior, len(labels.classes))
+        prior = read_class_prior(self.class_prior, labels.classes)
         sequences = self._select_columns(sequences, weight)
         sizes = self.variables_.sizes
         scale = measure(self, sequences, weight, sizes)

@@ -65,7 +65,7 @@ class MaxEntClassifier(EntropyModel):
     solver : {"auto", "bohning", "iis", "lbfgs"}, default="auto"
         "bohning": fixed bound on the curvature, with acceleration; "iis": improved iterative scaling; "lbfgs": L-BFGS;
         "auto": Newton's method for small tables and L-BFGS for others.
-    class_prior : "empirical" or array of shape (n_classes,), default="empirical"
+    class_prior : "empirical", array of shape (n_classes,) or dict of label -> probability, default="empirical"
         Class priors at prediction: those of the training rows, or the given probabilities.
     cv : int, splitter or list of (train, test), default=5
         Folds that choose the variance if prior_variance="auto".
@@ -210,7 +210,7 @@ class MaxEntClassifier(EntropyModel):
         table = read_features(self, X, reset=True, categorical=self.categorical)
         check_spread(table)
         labels = read_labels(y, table.n_rows)
-        given_prior = read_class_prior(self.class_prior, len(labels.classes))
+        given_prior = read_class_prior(self.class_prior, labels.classes)
         rows = training_rows(table, labels, read_weights(sample_weight, table.n_rows))
         plan = self._plan(rows)
         if self.solver == "iis" and plan.has_slopes(table.schema):

@@ -177,7 +177,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             raise ValueError("every labelled row has sample_weight 0; give some labelled rows of each class a weight")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         block = select_columns(table, varying, soft, weight)
-        prior = read_class_prior(self.class_prior, len(labels.classes))
+        prior = read_class_prior(self.class_prior, labels.classes)
         return FitPlan(self, block, table.schema.sizes, seed, codes, labels.classes, prior)
 
     def _set_fitted(self, outcome: Outcome, labels: Labels, schema: Schema) -> None:

@@ -49,7 +49,7 @@ class MixtureClassifier(BayesMixture):
         Number of pseudo-rows that shrink each covariance towards the covariance within classes; "auto" is the number of
         numeric columns + 2, or is selected together with the components. None is maximum likelihood. A `MixturePrior`
         also has the smoothing of categorical columns.
-    class_prior : "empirical" or (C,) array, default="empirical"
+    class_prior : "empirical", (C,) array or dict of label -> probability, default="empirical"
         Class priors: estimated with the other parameters, or fixed at these values.
     training : "likelihood", "conditional", "error", Conditional or MinimumError, default="likelihood"
         Objective of the training: the joint likelihood, the conditional likelihood of the labels (`Conditional`), or a

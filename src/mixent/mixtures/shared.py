@@ -48,7 +48,7 @@ class SharedMixtureClassifier(BayesMixture):
         Number of pseudo-rows that shrink each covariance towards the covariance within the initial clusters; "auto" is
         the number of numeric columns + 2, None is maximum likelihood. A `MixturePrior` also has the smoothing of
         categorical columns.
-    class_prior : "empirical" or (C,) array, default="empirical"
+    class_prior : "empirical", (C,) array or dict of label -> probability, default="empirical"
         Class priors: estimated with the other parameters, or fixed at these values.
     training : "likelihood", "conditional", "error", Conditional or MinimumError, default="likelihood"
         Objective, see above. With "likelihood", the model also describes the distribution of the rows; the others give

@@ -123,7 +123,7 @@ CLASSIFIER = [
             [inf, 1],
             [[0.5, 0.5]],
             ["a", "b"],
-            {0: 0.5, 1: 0.5},
+            {0: 0.5, 1: -0.5},
         ),
     ),
     *refused(ValueError, "init must be one of 'kmeans..', 'random'; got", option("init", "best", None, 0)),

@@ -61,7 +61,10 @@ def test_not_begun_the_time_budget_was_needed_for_quicker_methods(table):
     ("options", "message"),
     [
         ({"metric": "calibration"}, "metric must be one of 'error', 'balanced_error', 'log_loss', 'brier'"),
-        ({"methods": "mixture"}, "methods must be 'auto', a list of names, or a dict, name -> classifier"),
+        (
+            {"methods": "mixture"},
+            "methods must be 'auto', a list of names and classifiers, or a dict, name",
+        ),
         ({"methods": ["magic"]}, "unknown method 'magic'; choose one of 'mixture', "),
         ({"methods": ["mixtur"]}, r"unknown method 'mixtur'; did you mean 'mixture'\? Choose one of 'mixture', "),
         ({"methods": {}, "baselines": False}, "methods is empty; give at least one method, or set baselines=True"),
@@ -73,7 +76,10 @@ def test_not_begun_the_time_budget_was_needed_for_quicker_methods(table):
         ({"folds": 2.5}, "folds must be a whole number >= 1; got 2.5"),
         ({"repeats": "3"}, "repeats must be a whole number >= 1; got '3'"),
         ({"baselines": "no"}, "baselines must be True or False; got 'no'"),
-        ({"methods": 3}, "methods must be 'auto', a list of names, or a dict, name -> classifier; got 3"),
+        (
+            {"methods": 3},
+            "a list of names and classifiers, or a dict, name -> classifier; got 3",
+        ),
         ({"n_jobs": 0}, "n_jobs must be None, -1 or a positive number"),
         ({"random_state": None}, "random_state must be a whole number, which all methods use"),
     ],
@@ -85,6 +91,12 @@ def test_refused(table, options, message):
 
 def test_refused_data(table):
     X, y = table
+    with pytest.raises(ValueError, match="y = 'u' names a column, so X must be a DataFrame; got ndarray; pass"):
+        mixent.compare(X.to_numpy(), "u")
+    with pytest.raises(ValueError, match="unknown column 'w'; the columns are 'u', 'v'"):
+        mixent.compare(X, "w")
+    with pytest.raises(TypeError, match=r"methods\['int'\] must be a classifier, not fitted; got a int"):
+        mixent.compare(X, y, methods=[3])
     with pytest.raises(ValueError, match="X has 90 rows, y has 89"):
         mixent.compare(X, y[:-1])
     with pytest.raises(ValueError, match="a classifier needs at least 2 classes; y has 1 class"):

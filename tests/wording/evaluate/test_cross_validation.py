@@ -17,7 +17,7 @@ def _empty():
     Spy.seen = []
 
 
-@pytest.mark.parametrize(("what", "got"), [([GaussianNB()], "a list"), (GaussianNB, "the class GaussianNB")])
+@pytest.mark.parametrize(("what", "got"), [([3], "a int"), (GaussianNB, "the class GaussianNB")])
 def test_what_is_no_estimator_is_refused(what, got):
     with pytest.raises(TypeError, match=f"must be a classifier, not fitted; got {got}"):
         cross_validate(what, X, Y)
@@ -45,6 +45,7 @@ def test_progress_counts_up_to_the_total():
     ("change", "message"),
     [
         ({"estimators": {}}, "estimators is empty"),
+        ({"estimators": []}, "estimators is empty"),
         ({"y": Y[:100]}, "X has 150 rows, y has 100"),
         ({"folds": 1}, "folds must be at least 2"),
         ({"y": ["a", "a", "b"], "X": X[:3]}, "lower folds"),

@@ -117,6 +117,7 @@ CLASSIFIER = [
         {"class_prior": [0.0, 1.0]},
         "class_prior must be 'empirical' or 2 positive numbers, one per class; got [0.0, 1.0]",
     ),
+    ({"class_prior": {"a": 1.0}}, "class_prior has no probability for the class"),
     ({"class_prior": [np.nan, 1.0]}, "class_prior must be 'empirical' or 2 positive numbers, one per class"),
 ]
 
