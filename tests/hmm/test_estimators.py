@@ -119,7 +119,7 @@ def test_words_in_rows_share_one_alphabet():
     classifier = HMMClassifier(2, random_state=0).fit(frame, y)
     assert classifier.score(frame, y) > 0.8
     drawn, found = model.sample(3, random_state=0)
-    assert drawn.shape == found.shape == (3, 14) and set(drawn.ravel()) <= {"a", "b", "c"}
+    assert drawn.shape == found.shape == (3, 14) and set(drawn.to_numpy().ravel()) <= {"a", "b", "c"}
     codes = pd.DataFrame(np.where(X == None, np.nan, letter).astype(float))  # noqa: E711
     numbers = HiddenMarkovModel(2, categorical=list(range(14)), random_state=0).fit(codes)
     assert numbers.variables_.columns[0].categories == (0, 1, 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ from mixent.base.options import Estimator
 from mixent.base.priors import shifted_priors
 from mixent.base.result import MOST_ROWS, Result
 from mixent.core.arrays import Array, log_sum_exp
-from mixent.data.files import need_pandas
+from mixent.data import Origin
 from mixent.warn import warn
 
 
@@ -32,6 +32,7 @@ class Decision(Result):
     labels: np.ndarray  # (n,) chosen class, None where rejected
     expected_cost: Array  # (n,)
     rejected: np.ndarray  # (n,) bool
+    origin: Origin = field(default=Origin(), compare=False)  # of the rows
 
     def _brief(self) -> str:
         n, cost = len(self.labels), float(np.mean(self.expected_cost)) if len(self.labels) else float("nan")
@@ -43,9 +44,9 @@ class Decision(Result):
         return [Table("Decision for each row", ["class", "expected cost"], cells[:MOST_ROWS])]
 
     def frame(self) -> Any:
-        """The decisions as a pandas DataFrame: label, expected_cost and rejected of each row."""
+        """The decisions as a DataFrame of the library of the rows, with their index: label, expected_cost, rejected."""
         columns = {"label": self.labels, "expected_cost": self.expected_cost, "rejected": self.rejected}
-        return need_pandas("for a table of decisions").DataFrame(columns)
+        return self.origin.frame(columns)
 
 
 class ProbabilisticClassifier(ClassifierMixin, Estimator):
@@ -146,7 +147,8 @@ class ProbabilisticClassifier(ClassifierMixin, Estimator):
         Decision
             labels (None where rejected), expected_cost, rejected.
         """
-        return least_cost(self.predict_proba(X), self.classes_, costs, reject)
+        decision = least_cost(self.predict_proba(X), self.classes_, costs, reject)
+        return replace(decision, origin=Origin.of(X))
 
     def _rivals(self, joint: Array, label: Any, rival: Any) -> tuple[np.ndarray, np.ndarray]:
         """(n,) positions of the class to explain (None: the most probable) and of its rival (None: the strongest)."""

@@ -11,6 +11,7 @@ import numpy as np
 from mixent.base.document import Content, Number, Table
 from mixent.base.result import MOST_ROWS, Result
 from mixent.core.arrays import Array
+from mixent.data import Origin
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,6 +36,8 @@ class Explanation(Result):
         What the parts belong to.
     baseline_name : str
         "class priors" or "average row".
+    origin : Origin
+        Library and row labels of the rows.
     """
 
     _title = "Explanation"
@@ -48,6 +51,7 @@ class Explanation(Result):
     by: str
     baseline_name: str
     _values: Callable[[], list[list[str]]] = field(repr=False, compare=False)
+    origin: Origin = field(default=Origin(), compare=False)
 
     def values(self) -> list[list[str]]:
         """For each row what it holds for every part, as short text; of a component the class it mostly belongs to."""
@@ -66,9 +70,13 @@ class Explanation(Result):
         return [Table(f"Contributions of the {self.by}s to the log-odds of label against rival, nats", header, rows)]
 
     def frame(self) -> Any:
-        """One row for each row explained, as a pandas DataFrame: label, rival, log_odds, baseline, then the parts."""
-        from mixent.data.files import need_pandas
+        """One row for each row explained, with its index: label, rival, log_odds, baseline, then the parts.
 
-        pandas = need_pandas("for a table of explanations")
+        Returns
+        -------
+        DataFrame of the library of the rows (of pandas if they are an array)
+            A part is called by its name, with " (part)" added if that is the name of one of the first four columns.
+        """
         known = {"label": self.label, "rival": self.rival, "log_odds": self.log_odds, "baseline": self.baseline}
-        return pandas.concat([pandas.DataFrame(known), pandas.DataFrame(self.parts, columns=list(self.names))], axis=1)
+        parts = {f"{name} (part)" if name in known else name: part for name, part in zip(self.names, self.parts.T)}
+        return self.origin.frame(known | parts)

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from mixent.base.style import color, legend, marker, plain, tidy
 from mixent.base.text import class_name
-from mixent.data import frame_like
+from mixent.data import new_frame
+from mixent.data.frames import library_of
 from mixent.data.labels import as_labels, encode, labelled_rows
 
 MANY_POINTS = 2000  # above this points are drawn as a picture, small and pale
@@ -88,7 +89,7 @@ def mesh_like(mesh: np.ndarray, model: Any, X: Any) -> Any:
     names = getattr(model, "feature_names_in_", None)
     if names is None or getattr(X, "columns", None) is None:
         return mesh
-    return frame_like(X, {str(name): mesh[:, j] for j, name in enumerate(names)})
+    return new_frame(library_of(X), {str(name): mesh[:, j] for j, name in enumerate(names)})
 
 
 def span(values: np.ndarray, size: int) -> np.ndarray:

@@ -4,7 +4,7 @@ No DataFrame library is imported until a DataFrame or a file comes.
 """
 
 from mixent.data.checks import check_spread, few_numbers, problems
-from mixent.data.export import frame_like, integers_back, to_frame
+from mixent.data.export import Origin, drawn_rows, imputed_like, integers_back, new_frame, to_frame
 from mixent.data.features import Categorical, categorical_of, read_features
 from mixent.data.files import read_cells, read_frame, split_target, write_frame
 from mixent.data.frames import with_missing_columns
@@ -20,6 +20,7 @@ __all__ = [
     "Column",
     "DataWarning",
     "Labels",
+    "Origin",
     "Schema",
     "Table",
     "TableLike",
@@ -28,15 +29,17 @@ __all__ = [
     "check_spread",
     "classes_of",
     "config_context",
+    "drawn_rows",
     "encode",
     "few_numbers",
-    "frame_like",
+    "imputed_like",
     "integers_back",
     "labelled_rows",
     "listed",
     "missing_mask",
     "n_rows_of",
     "names_out",
+    "new_frame",
     "problems",
     "rare",
     "read_cells",

@@ -1,14 +1,74 @@
-"""Tables back out: codes to categories, whole numbers to integers."""
+"""Tables back out, as they came in: the library, the row labels, the order and the types of the columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mixent.data.files import need_pandas
+from mixent.data.filling import filled_column, number_column
+from mixent.data.frames import as_given, is_frame, library_of, unwrapped, with_missing_columns
 from mixent.data.schema import Column, Schema
+from mixent.data.table import Table
+from mixent.data.values import missing_mask
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a result with one row per row of a table keeps of it: the library of the DataFrame and its row labels.
+
+    Parameters
+    ----------
+    library : str
+        "pandas", "polars", "pyarrow", ...; "" for an array.
+    index : pandas index or None
+        The row labels; only pandas has them.
+    """
+
+    library: str = ""
+    index: Any = None
+
+    @classmethod
+    def of(cls, X: Any) -> Origin:
+        """The origin of a table.
+
+        Parameters
+        ----------
+        X : table of n rows
+        """
+        given = unwrapped(X)
+        return cls(library_of(given), _index(given)) if is_frame(given) else cls()
+
+    def frame(self, columns: Mapping[str, Any]) -> Any:
+        """Columns as a DataFrame of the same library, with the same row labels; of pandas if the origin is an array.
+
+        Parameters
+        ----------
+        columns : name -> (n,) values
+        """
+        return new_frame(self.library or "pandas", columns, self.index)
+
+
+def new_frame(library: str, columns: Mapping[str, Any], index: Any = None) -> Any:
+    """Columns as a DataFrame.
+
+    Parameters
+    ----------
+    library : str
+        "pandas", "polars", "pyarrow" or another library that narwhals knows.
+    columns : name -> (n,) values
+    index : pandas index, optional
+        The row labels.
+    """
+    if library == "pandas":
+        return need_pandas("to build a DataFrame").DataFrame(dict(columns), index=index)
+    import narwhals as nw  # no DataFrame library is imported until a DataFrame comes
+
+    backend: Any = library
+    return nw.from_dict({name: _plain(values) for name, values in columns.items()}, backend=backend).to_native()
 
 
 def integers_back(schema: Schema, X: np.ndarray) -> np.ndarray:
@@ -32,11 +92,12 @@ def integers_back(schema: Schema, X: np.ndarray) -> np.ndarray:
 
 
 def to_frame(schema: Schema, X: np.ndarray, codes: np.ndarray | None = None) -> Any:
-    """Return a table as a pandas DataFrame in the original columns, order and types.
+    """Return a table as a DataFrame in the original columns and order.
 
     Parameters
     ----------
     schema : Schema
+        Its `library` is that of the DataFrame (default: pandas).
     X : ndarray, shape (n, d)
         Laid out as `Table.X`; NaN stays missing.
     codes : ndarray of int, shape (n, m), or None
@@ -44,47 +105,150 @@ def to_frame(schema: Schema, X: np.ndarray, codes: np.ndarray | None = None) -> 
 
     Returns
     -------
-    pandas.DataFrame
-        Integer columns are int64, or nullable Int64 where values are still missing.
+    DataFrame
+        Integer columns hold integers also where values are still missing (pandas: the nullable Int64).
     """
-    pandas = need_pandas("to build a DataFrame")
+    library, pandas = schema.library or "pandas", None
+    if library == "pandas":
+        pandas = need_pandas("to build a DataFrame")
     X = integers_back(schema, X)
-    columns = {}
+    columns: dict[int, Any] = {}
     for place, j in enumerate(schema.continuous):
-        columns[j] = _number_series(pandas, schema.columns[j], X[:, place])
+        columns[j] = _number_column(pandas, schema.columns[j], X[:, place])
     for place, j in enumerate(schema.categorical):
         assert codes is not None
-        columns[j] = _category_series(pandas, schema.columns[j], codes[:, place])
-    frame = pandas.DataFrame({j: columns[j] for j in range(len(schema.columns))}, index=range(len(X)))
-    frame.columns = list(schema.names)
-    return frame
+        columns[j] = _category_column(pandas, schema.columns[j], codes[:, place])
+    index = None if pandas is None else range(len(X))
+    return new_frame(library, {name: columns[j] for j, name in enumerate(schema.names)}, index)
 
 
-def frame_like(X: Any, columns: Mapping[str, np.ndarray]) -> Any:
-    """Columns as a DataFrame of the library that `X` comes from.
+def drawn_rows(schema: Schema, X: np.ndarray, codes: np.ndarray | None = None) -> Any:
+    """Rows drawn from a model in the form of its training table: a DataFrame of its library, or an array.
 
     Parameters
     ----------
-    X : DataFrame
-    columns : name -> values
+    schema : Schema
+        Of the training table.
+    X, codes
+        See `to_frame`.
+
+    Returns
+    -------
+    DataFrame or ndarray
+        An array of objects if there are categories.
     """
-    import narwhals as nw  # no DataFrame library is imported until a DataFrame comes
+    if schema.library:
+        return to_frame(schema, X, codes)
+    if codes is None:
+        return X
+    X, rows = integers_back(schema, X), np.empty((len(X), len(schema.columns)), dtype=object)
+    for place, j in enumerate(schema.continuous):
+        rows[:, j] = _number_column(None, schema.columns[j], X[:, place])
+    for place, j in enumerate(schema.categorical):
+        rows[:, j] = decoded(schema.columns[j], codes[:, place])
+    return rows
 
-    return nw.from_dict(dict(columns), backend=nw.from_native(X).implementation).to_native()
+
+def decoded(column: Column, codes: np.ndarray) -> np.ndarray:
+    """(n,) objects: the categories of codes, None for -1."""
+    categories = np.empty(len(column.categories) + 1, dtype=object)
+    categories[:-1] = column.categories
+    return categories[codes]
 
 
-def _number_series(pandas: Any, column: Column, values: np.ndarray) -> Any:
+def imputed_like(X: Any, table: Table, numbers: np.ndarray, codes: np.ndarray | None) -> Any:
+    """The user's table with its missing cells filled: same library, row labels, columns, order and types.
+
+    Observed cells are unchanged, and so are columns that the model does not have. Numbers that were written as text
+    are returned as numbers.
+
+    Parameters
+    ----------
+    X : table of n rows
+        As the user gave it.
+    table : Table
+        As it was read.
+    numbers, codes
+        The filled table, laid out as `Table.X` and `Table.codes`.
+
+    Returns
+    -------
+    DataFrame or ndarray
+        For an array, floats, or objects if there are categories.
+    """
+    given, numbers = as_given(X), integers_back(table.schema, numbers)
+    if not is_frame(given):
+        return numbers if codes is None else _filled_array(given, table, numbers, codes)
+    import narwhals.stable.v1 as nw
+
+    schema = table.schema
+    whole = nw.from_native(with_missing_columns(given, schema.names, schema.names), eager_only=True)
+    place_of = {str(name): name for name in whole.columns}
+    columns = [
+        nw.from_native(column, series_only=True).alias(place_of[name])
+        for name, column in _filled_columns(whole, place_of, table, numbers, codes)
+    ]
+    return whole.with_columns(*columns).to_native()
+
+
+def _filled_columns(whole: Any, place_of: Mapping[str, Any], table: Table, numbers: np.ndarray, codes: Any) -> Any:
+    """Names and native values of the columns that change."""
+    schema = table.schema
+    for place, j in enumerate(schema.continuous):
+        column, kind = whole[place_of[schema.names[j]]], schema.columns[j].kind
+        values = numbers[:, place]
+        if not column.dtype.is_numeric():
+            yield schema.names[j], number_column(column, values, whole_numbers=kind == "integer")
+            continue
+        absent = np.isnan(table.X[:, place]) & ~np.isnan(values)
+        if absent.any():
+            fill = values[absent].astype(np.int64) if column.dtype.is_integer() else values[absent]
+            yield schema.names[j], filled_column(column, absent, fill)
+    for place, j in enumerate(schema.categorical):
+        column = whole[place_of[schema.names[j]]]
+        absent = (table.column_codes(place) < 0) & (codes[:, place] >= 0)
+        if table.unseen and absent.any():  # a category that was not in training is no missing value
+            absent &= missing_mask(np.fromiter(column.to_list(), dtype=object, count=len(absent)))
+        if absent.any():
+            yield schema.names[j], filled_column(column, absent, decoded(schema.columns[j], codes[absent, place]))
+
+
+def _filled_array(given: Any, table: Table, numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    rows = np.array(given, dtype=object)
+    for place, j in enumerate(table.schema.continuous):
+        absent = np.isnan(table.X[:, place])
+        rows[absent, j] = numbers[absent, place]
+    for place, j in enumerate(table.schema.categorical):
+        absent = (table.column_codes(place) < 0) & missing_mask(rows[:, j])
+        rows[absent, j] = decoded(table.schema.columns[j], codes[absent, place])
+    return rows
+
+
+def _index(given: Any) -> Any:
+    return given.index if hasattr(given, "iloc") else None
+
+
+def _plain(values: Any) -> Any:
+    """Values as libraries other than pandas take them: text and objects as a list."""
+    return values.tolist() if isinstance(values, np.ndarray) and values.dtype.kind in "OU" else values
+
+
+def _number_column(pandas: Any, column: Column, values: np.ndarray) -> Any:
     if column.kind == "continuous":
-        return pandas.Series(values)
-    series = pandas.Series(pandas.array(values, dtype="Float64")).astype("Int64")
-    return series if series.hasnans else series.astype("int64")
+        return values
+    if not np.isnan(values).any():
+        return values.astype(np.int64)
+    if pandas is None:
+        return [None if np.isnan(value) else int(value) for value in values]
+    return pandas.array(values, dtype="Float64").astype("Int64")
 
 
-def _category_series(pandas: Any, column: Column, codes: np.ndarray) -> Any:
-    lookup = np.array([*column.categories, None], dtype=object)
-    series = pandas.Series(lookup[codes], dtype=object)
-    present = series.dropna()
-    if len(present) == len(series):
+def _category_column(pandas: Any, column: Column, codes: np.ndarray) -> Any:
+    values = decoded(column, codes)
+    if pandas is None:
+        return values
+    series = pandas.Series(values, dtype=object)
+    if (codes >= 0).all():
         return series.infer_objects()
     if column.kind == "boolean":
         return series.astype("boolean")

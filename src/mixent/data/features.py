@@ -11,7 +11,7 @@ import numpy as np
 
 from mixent.data.checks import check_magnitude
 from mixent.data.encode import recode, to_codes, to_floats
-from mixent.data.frames import Source, as_given, read_source
+from mixent.data.frames import Source, as_given, library_of, read_source
 from mixent.data.kinds import check_present, no_values, type_column
 from mixent.data.schema import FLOAT_KINDS, Column, Schema
 from mixent.data.table import Table
@@ -80,7 +80,7 @@ def _read(estimator: Any, X: Any, reset: bool, categorical: Any, new: bool) -> T
     if reset:
         as_category = _declared_categorical(categorical, [raw.name for raw in source.columns])
         columns = tuple(type_column(raw, j in as_category) for j, raw in enumerate(source.columns))
-        schema = Schema(columns, source.named)
+        schema = Schema(columns, source.named, library_of(X))
     else:
         schema = estimator.schema_
         source = _renamed(source, schema)
@@ -112,7 +112,7 @@ def _fitted_anew(estimator: Any, table: Table, categorical: Any) -> Table | None
         columns[j] = _seen_only(columns[j], table.column_codes(place))
     if all(old is column for old, column in zip(schema.columns, columns)):
         return table
-    return _recoded(table, Schema(tuple(columns), schema.named), new=False)
+    return _recoded(table, replace(schema, columns=tuple(columns)), new=False)
 
 
 def _seen_only(column: Column, codes: np.ndarray) -> Column:

@@ -95,6 +95,16 @@ def is_frame(X: Any) -> bool:
     return nw.dependencies.is_into_dataframe(X)
 
 
+def library_of(X: Any) -> str:
+    """The library of a DataFrame, as narwhals calls it ("pandas", "polars", "pyarrow", ...); "" for an array."""
+    X = unwrapped(X)
+    if not is_frame(X):
+        return ""
+    import narwhals.stable.v1 as nw
+
+    return str(nw.from_native(X, eager_only=True).implementation.value)
+
+
 def check_names(X: Any) -> list:
     """Return a DataFrame's column names, which must be unique and of one level."""
     names = list(X.column_names if type(X).__module__.startswith("pyarrow") else X.columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,8 @@ class Schema(Short):
         Every column of the input, in its order.
     named : bool
         Whether the data carried feature names (scikit-learn's sense: all of them text).
+    library : str
+        The library of the DataFrame, such as "pandas" or "polars"; "" for an array. Not part of a comparison by ``==``.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Schema(Short):
 
     columns: tuple[Column, ...]
     named: bool
+    library: str = field(default="", compare=False)
 
     @cached_property
     def continuous(self) -> tuple[int, ...]:
@@ -84,7 +87,7 @@ class Schema(Short):
     def to_json(self) -> dict:
         """Return the schema in plain JSON types."""
         columns = [{"name": c.name, "kind": c.kind, "categories": list(c.categories)} for c in self.columns]
-        return {"named": self.named, "columns": columns}
+        return {"named": self.named, "library": self.library, "columns": columns}
 
     @classmethod
     def from_json(cls, d: Mapping[str, Any]) -> Schema:
@@ -97,7 +100,7 @@ class Schema(Short):
         """
         try:
             columns = tuple(_column(entry) for entry in d["columns"])
-            return cls(columns, _plain(d["named"], bool))
+            return cls(columns, _plain(d["named"], bool), _plain(d.get("library", ""), str))
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a table schema ({error!r}); the file is damaged or not from mixent") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.driver import Run
-from mixent.data import Labels, read_labels, read_weights
+from mixent.data import Labels, Origin, read_labels, read_weights
 from mixent.hmm.estimators import HiddenMarkovModel
 from mixent.hmm.fitting import FittedChain, fit_chain, measure, mixed_log_lik
 from mixent.hmm.model import SequenceModel, Steps
@@ -288,7 +289,9 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         Decision
             labels (None where rejected), expected_cost, rejected.
         """
-        return super().decision(Steps(X, lengths, groups), costs, reject=reject)
+        decision = super().decision(Steps(X, lengths, groups), costs, reject=reject)
+        origin = Origin.of(X)
+        return replace(decision, origin=origin if self.by_row_ else replace(origin, index=None))
 
     def adjust_priors(
         self, X: Any, *, tol: float = 1e-9, max_iter: int = 5000, lengths: Any = None, groups: Any = None
@@ -343,8 +346,8 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         Returns
         -------
         (X, labels)
-            X (n, length) if the model was fitted with a sequence per row, otherwise a row per step; and the class of
-            each sequence.
+            X (n, length) if the model was fitted with a sequence per row, otherwise a row per step, as `sample` of
+            `HiddenMarkovModel`; and the class of each sequence.
         """
         length, rng = self._read_draw(n_sequences, length, random_state)
         label = np.sort(rng.choice(len(self.classes_), n_sequences, p=self.class_prior_))

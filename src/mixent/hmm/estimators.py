@@ -402,8 +402,9 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         -------
         (X, states)
             X (n, length) and states (n, length) if the model was fitted with a sequence per row; otherwise the
-            concatenated sequences with a row per step (a DataFrame if there are categorical variables), and states
-            (n x length,).
+            concatenated sequences with a row per step, and states (n x length,). X is a DataFrame with the columns and
+            of the library of the training table if that was one (and, with a sequence per row, has as many steps);
+            otherwise an array.
         """
         if self._chain().problem.family is None:
             raise ValueError(

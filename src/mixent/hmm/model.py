@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from mixent.base.params import check_count
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import Status
-from mixent.data import Schema, check_spread, read_features, to_frame
+from mixent.data import Schema, check_spread, drawn_rows, read_features
 from mixent.hmm.fitting import FittedChain, blocks_of, emissions_of, of_sequences
 from mixent.hmm.sequences import (
     Sequences,
@@ -177,11 +177,13 @@ class SequenceModel(Estimator):
     def _as_table(self, X: Array, codes: np.ndarray | None, n_sequences: int) -> Any:
         """Return sampled sequences in the layout of the sequences of `fit`."""
         if not self.by_row_:
-            return X if codes is None else to_frame(self.schema_, X, codes)
-        if codes is None:
-            return X.reshape(n_sequences, -1)
-        categories = np.array(self.variables_.columns[0].categories)
-        return categories[codes.reshape(n_sequences, -1)]
+            return drawn_rows(self.schema_, X, codes)
+        variable = self.variables_.columns[0]
+        X, codes = X.reshape(n_sequences, -1), None if codes is None else codes.reshape(n_sequences, -1)
+        if self.schema_.library and (X if codes is None else codes).shape[1] == self.n_features_in_:
+            steps = tuple(replace(variable, name=name) for name in self.schema_.names)
+            return drawn_rows(replace(self.schema_, columns=steps), X, codes)
+        return X if codes is None else np.array(variable.categories)[codes]
 
 
 def _choose(probabilities: Array, rng: np.random.Generator) -> np.ndarray:

@@ -125,7 +125,7 @@ def one_alphabet(table: Table) -> Table:
         codes[observed, j] = where[table.codes[observed, j]]
     kind = "boolean" if all(column.kind == "boolean" for column in schema.columns) else "categorical"
     columns = tuple(Column(column.name, kind, alphabet) for column in schema.columns)
-    return Table(table.X, codes, Schema(columns, schema.named))
+    return Table(table.X, codes, replace(schema, columns=columns))
 
 
 def step_schema(schema: Schema) -> Schema:

@@ -24,11 +24,10 @@ from mixent.data import (
     Schema,
     Table,
     check_spread,
-    integers_back,
+    imputed_like,
     listed,
     read_features,
     read_weights,
-    to_frame,
     with_missing_columns,
 )
 from mixent.maxent.joint_inference import ColumnScore, RowInference, score_column
@@ -307,7 +306,8 @@ class MaxEntJoint(FittedByRun, Estimator):
 
         Returns
         -------
-        A pandas DataFrame when X was any DataFrame or has categories, otherwise an array.
+        A DataFrame like X (same library, index, columns and types), or an array if X is one (of objects if there are
+        categories).
         """
         table = self._read(X)
         filled, codes = table.X.copy(), None if table.codes is None else table.codes.copy()
@@ -318,9 +318,7 @@ class MaxEntJoint(FittedByRun, Estimator):
                 np.copyto(filled[:, term.column], imputed, where=np.isnan(table.X[:, term.column]))
             elif codes is not None:
                 np.copyto(codes[:, term.column], imputed, where=codes[:, term.column] < 0)
-        if codes is None and not hasattr(X, "columns"):
-            return integers_back(self.schema_, filled)
-        return to_frame(self.schema_, filled, codes)
+        return imputed_like(X, table, filled, codes)
 
     def score_samples(self, X: Any) -> Array:
         """Pseudo-log-likelihood of each row, in nats: the sum over its observed columns of log P[column | rest].

@@ -18,7 +18,7 @@ from mixent.base.priors import LEAST, floored
 from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array
 from mixent.core.driver import Stop
-from mixent.data import Table
+from mixent.data import Origin, Table
 from mixent.maxent.blocks import Rows
 from mixent.maxent.constraints import (
     Constraints,
@@ -218,4 +218,5 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
             self._explained_by,
             "average row",
             lambda: row_values(self.layout_.terms, table, self._absent_value),
+            Origin.of(X),
         )

@@ -19,7 +19,7 @@ from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.observers import Progress
-from mixent.data import Labels, Schema, Table, check_spread, read_features, read_labels, read_weights
+from mixent.data import Labels, Origin, Schema, Table, check_spread, read_features, read_labels, read_weights
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.explain import explain_rows
 from mixent.mixtures.fit_plan import FitPlan, Outcome
@@ -260,6 +260,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             "component",
             "class priors",
             self._owners(len(ours)),
+            Origin.of(X),
         )
 
     def _owners(self, n_rows: int) -> Callable[[], list[list[str]]]:

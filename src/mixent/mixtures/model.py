@@ -19,7 +19,7 @@ from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import Run, Stop, run
 from mixent.core.proposals import Squarem
-from mixent.data import Schema, Table, read_features, to_frame
+from mixent.data import Schema, Table, drawn_rows, imputed_like, read_features
 from mixent.mixtures.explain import typical
 from mixent.mixtures.fit_plan import FitPlan
 from mixent.mixtures.online import PastStatistics, past_statistics, with_past
@@ -163,13 +163,11 @@ class MixtureModel(FittedByRun, Estimator):
 
         Returns
         -------
-        A pandas DataFrame when X was any DataFrame or has categories, otherwise an array.
+        A DataFrame like X (same library, index, columns and types), or an array if X is one (of objects if there are
+        categories).
         """
         table = self._read(X)
-        filled, codes = self._impute(table)
-        if table.codes is None and not hasattr(X, "columns"):
-            return filled
-        return to_frame(self.schema_, filled, codes)
+        return imputed_like(X, table, *self._impute(table))
 
     def _impute(self, table: Table) -> tuple[Array, np.ndarray | None]:
         family, params = self.problem_.family, self.params_.components
@@ -204,7 +202,8 @@ class MixtureModel(FittedByRun, Estimator):
         Returns
         -------
         (X, labels)
-            X as an array (a DataFrame if there are categorical columns), and the component, or class, of each row.
+            X like the training table (a DataFrame of its library with its columns, or an array), and the component, or
+            class, of each row.
         """
         check_is_fitted(self)
         check_count("n_samples", n_samples)
@@ -216,8 +215,7 @@ class MixtureModel(FittedByRun, Estimator):
         drawn, codes = self.problem_.family.sample(self.params_.components, component, rng)
         X = np.tile(self.constants_, (n_samples, 1))
         X[:, self.varying_] = drawn
-        table = X if codes is None else to_frame(self.schema_, X, codes)
-        return table, self._sample_label(label, component)
+        return drawn_rows(self.schema_, X, codes), self._sample_label(label, component)
 
     def _sample_label(self, label: np.ndarray, component: np.ndarray) -> np.ndarray:
         return component
@@ -239,7 +237,7 @@ class MixtureModel(FittedByRun, Estimator):
         positions = [self._position(c) for c in columns]
         if not positions or len(set(positions)) < len(positions):
             raise ValueError(f"columns must contain at least one column, and none twice; got {columns!r}")
-        schema = Schema(tuple(self.schema_.columns[i] for i in positions), self.schema_.named)
+        schema = replace(self.schema_, columns=tuple(self.schema_.columns[i] for i in positions))
         numeric = [list(self.schema_.continuous).index(i) for i in positions if i in self.schema_.continuous]
         varying = {c: i for i, c in enumerate(self.varying_.tolist())}
         categorical = {c: i for i, c in enumerate(self.schema_.categorical)}
