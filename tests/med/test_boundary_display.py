@@ -11,7 +11,7 @@ from mixent import (
     MEDGaussianClassifier,
     MixtureClassifier,
 )
-from mixent.displays import BoundaryDisplay
+from mixent.displays import BoundaryDisplay, RegionsDisplay
 
 from ..drawing import drawn, texts
 from .petals import IRIS, KIND, NAMED, PETALS, X, Y
@@ -101,6 +101,13 @@ def test_an_ellipse_drawn_is_one_standard_deviation(gauss):
     away = edge - display.after.means[0]
     far = np.einsum("ni,ij,nj->n", away, np.linalg.inv(display.after.covariances[0]), away)
     np.testing.assert_allclose(far, 1, rtol=0.01)
+
+
+def test_regions_show_no_gaussians_in_other_units_than_the_columns(gauss):
+    """The means of this classifier are those of standardized columns."""
+    assert np.abs(gauss.means_).max() < 2 < X.min(axis=0).max()
+    display = RegionsDisplay.from_estimator(gauss, NAMED, Y, grid_size=5)
+    assert display.means is None and len(drawn(display).patches) == 0
 
 
 def test_columns_may_be_turned(gauss):

@@ -122,14 +122,6 @@ def point_classes(y: ArrayLike | None, classes: Any, n_rows: int) -> np.ndarray:
     return codes
 
 
-def gaussian_components(model: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Means (K, 2) and covariances (K, 2, 2), where the model has both."""
-    means, covs = getattr(model, "means_", None), getattr(model, "covariances_", None)
-    if means is None or covs is None or np.shape(covs) != (len(means), 2, 2):
-        return None, None
-    return np.asarray(means), np.asarray(covs)
-
-
 def draw_classes(ax: Any, grid: Grid, codes: np.ndarray, strength: ArrayLike, **look: Any) -> None:
     """Color the map by class (G, G), from white (strength 0) to full color (1)."""
     ends = [*grid[0][[0, -1]], *grid[1][[0, -1]]]

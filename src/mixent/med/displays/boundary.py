@@ -25,7 +25,6 @@ from mixent.base.maps import (
     draw_level,
     draw_points,
     find_columns,
-    gaussian_components,
     map_grid,
     mesh_like,
     on_two_columns,
@@ -36,6 +35,7 @@ from mixent.base.style import INK, Display, color
 from mixent.data import TableLike
 from mixent.med.estimator import MEDBase
 from mixent.med.gaussian_classifier import MEDGaussianClassifier
+from mixent.mixtures.displays.regions import gaussian_components
 from mixent.show import Short
 
 

@@ -22,7 +22,6 @@ from mixent.base.maps import (
     draw_points,
     draw_posterior,
     find_columns,
-    gaussian_components,
     jittered,
     map_grid,
     mesh_like,
@@ -31,6 +30,7 @@ from mixent.base.maps import (
     refuse_categories,
 )
 from mixent.base.style import INK, Display, color
+from mixent.mixtures.model import MixtureModel
 
 
 @dataclass(repr=False)
@@ -141,3 +141,18 @@ class RegionsDisplay(Display):
         if self.means is not None:
             entries.append((Line2D([], [], color=INK, lw=1.6, marker="+", ms=8), "component, 1σ and 2σ"))
         return entries
+
+
+def gaussian_components(model: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Means (K, 2) and full covariances (K, 2, 2) of a mixture, in the units of the columns; None for other models.
+
+    Parameters
+    ----------
+    model : fitted estimator on two columns
+    """
+    from sklearn.mixture import BayesianGaussianMixture, GaussianMixture  # takes long to import
+
+    if not isinstance(model, (MixtureModel, GaussianMixture, BayesianGaussianMixture)):
+        return None, None
+    means, covs = np.asarray(model.means_), np.asarray(model.covariances_)
+    return (means, covs) if covs.shape == (len(means), 2, 2) else (None, None)
