@@ -118,7 +118,7 @@ WITHOUT_EXTRAS = """
 import sys
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"pandas", "polars", "pyarrow", "matplotlib", "skops"}:
+        if name.partition(".")[0] in {"polars", "pyarrow", "matplotlib", "skops"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Absent())
 """

@@ -17,7 +17,7 @@ import pytest
 import mixent
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = {"matplotlib", "pandas", "pyarrow", "skops"}
+EXTRAS = {"matplotlib", "pyarrow", "skops"}
 
 pytestmark = pytest.mark.slow
 
@@ -111,13 +111,25 @@ def test_alone_it_fits_predicts_saves_and_loads(core):
     assert float(core.python("-W", "error", "-c", ARRAYS_AND_LISTS)) > 0.95
 
 
-@pytest.mark.parametrize("command", [["fit", "t.csv", "-t", "kind", "-o", "m.mixent"], ["demo"]])
-def test_alone_a_command_says_what_to_install(core, command):
+def test_alone_the_command_line_reads_csv(core):
+    """Fit a CSV and predict it; `compare` runs, too, also where the best method could not be saved."""
     write_table(core.work / "t.csv")
-    done = core.mixent(*command)
+    for command in (
+        ["fit", "t.csv", "-t", "kind", "--set", "n_components=1", "-o", "m.mixent"],
+        ["predict", "m.mixent", "t.csv", "-o", "p.csv"],
+        ["compare", "t.csv", "-t", "kind", "--method", "parzen,naive Bayes", "--folds", "2", "--no-page"],
+    ):
+        done = core.mixent(*command)
+        assert done.returncode == 0, done.stderr
+    assert len((core.work / "p.csv").read_text().splitlines()) == 81
+
+
+def test_alone_a_command_says_what_to_install(core):
+    (core.work / "t.parquet").write_bytes(b"PAR1")
+    done = core.mixent("fit", "t.parquet", "-t", "kind", "-o", "m.mixent")
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert line.startswith("Error: pandas is needed") and line.endswith('pip install "mixent[pandas]"')
+    assert line.startswith("Error: pyarrow is needed") and line.endswith('pip install "mixent[parquet]"')
 
 
 def test_with_all_extras_the_way_from_a_file_to_a_page(full):

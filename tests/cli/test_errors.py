@@ -19,11 +19,8 @@ FILES = {
     "one_class.csv": "x,y\n1,p\n2,p\n3,p\n",
     "no_labels.csv": "x,y\n1,\n2,\n",
     "all_missing.csv": "x,z,y\n1,,p\n2,,q\n3,,p\n",
-    "duplicate.csv": "x,x,y\n1,2,p\n3,4,q\n",
     "ragged.csv": "x,y\n1,p\n2,q,3\n",
-    "semicolon.csv": "x;y\n1;p\n2;q\n",
     "no_header.csv": "1,2\n3,4\n",
-    "nameless.csv": ",x,y\n0,1,p\n1,2,q\n",
     "mixed.csv": "x,y\n1,p\n2,3\n",
     "real_target.csv": "x,y\n1,0.5\n2,0.25\n3,0.75\n",
     "infinite.csv": "x,y\n1,p\ninf,q\n3,p\n",
@@ -49,7 +46,6 @@ FILES = {
 def bad_files(mixent, stock):
     for name, text in FILES.items():
         Path(name).write_text(text, encoding="utf-8")
-    Path("latin.csv").write_bytes("x,y\n1,é\n2,q\n".encode("latin-1"))
     Path("binary.csv").write_bytes(b"x,y\n\x00\x01,p\n")
     Path("folder.csv").mkdir()
     whole = (stock / "model.mixent").read_bytes()

@@ -50,11 +50,11 @@ def test_round_trip(tmp_path, ending):
 
 
 def test_missing_tokens_and_types(tmp_path):
-    text = "n,k,w,b\n1.5,3,a,True\nNA,?,?,\nnan,4,NA,False\nnull,5,None,True\n"
+    text = "n,k,w,b\n1.5,3,a,True\nNA,?,?,\nnan,4,NA,False\nnull,5,none,True\n"
     frame = read_frame(written(tmp_path, text))
     assert [str(kind) for kind in frame.dtypes][:3] == ["float64", "Int64", TEXT]
     assert frame["n"].isna().tolist() == [False, True, True, True]
-    assert frame["w"].tolist()[3] == "None" and frame["w"].isna().sum() == 2
+    assert frame["w"].tolist()[3] == "none" and frame["w"].isna().sum() == 2
     assert frame["b"].tolist()[::2] == [True, False]
 
 

@@ -41,7 +41,7 @@ def check_output(path: Path | None, inputs: Sequence[Path], endings: Sequence[st
 
 def check_table_output(path: Path | None, inputs: Sequence[Path], *more: str) -> None:
     """As `check_output`, for a table; `more` are other endings that are allowed."""
-    from mixent.data.files import ENDINGS
+    from mixent.data.write import ENDINGS
 
     check_output(path, inputs, (*ENDINGS, *more))
 

@@ -1,38 +1,63 @@
-"""Tables in files: CSV, TSV and Parquet, through pandas when it is there."""
+"""Tables in files: text (CSV and the like), Excel and Parquet, read by pandas."""
 
 from __future__ import annotations
 
 import difflib
-import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from mixent.data.frames import check_names
-from mixent.data.scan import scan_text
-from mixent.data.values import listed, number
+from mixent.data.scan import Layout, named_columns, scan_text
+from mixent.data.text_format import TextFormat, detect_format
+from mixent.data.values import listed
+from mixent.warn import warn_notes
 
-MISSING_TOKENS = ("", "NA", "NaN", "nan", "null", "?")
-SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
-ENDINGS = (*SEPARATORS, ".parquet")
+MISSING_MARKERS = (  # those of pandas, and ?
+    *("", "?", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NaN", "nan", "-NaN", "-nan"),
+    *("NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+TEXT_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
+ENDINGS = (*TEXT_ENDINGS, ".xlsx", ".parquet")
 WHOLE = re.compile(r"\s*[-+]?[0-9]{1,4000}\s*")
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+COMMA_NUMBER = r"^\s*([-+]?\d*),(\d+(?:[eE][-+]?\d+)?)\s*$"
 
 
-def read_frame(path: str | Path, text: Collection[str] = ()) -> Any:
+def read_frame(
+    path: str | Path,
+    text: Collection[str] = (),
+    *,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> Any:
     """Read a table from a file.
+
+    A text file has a header line. How it is written is detected from its content: columns separated by comma,
+    semicolon, tab or pipe; decimal points or commas; UTF-8, Latin-1 (cp1252) or, with a byte order mark, UTF-16.
+    Columns that are not all numbers are text. Of an Excel file the first sheet is read.
+
+    In every column these are missing values: blank cells, ?, and pandas' markers NA, N/A, n/a, <NA>, #N/A, #N/A N/A,
+    #NA, NaN, nan, -NaN, -nan, NULL, null, None, 1.#IND, -1.#IND, 1.#QNAN and -1.#QNAN. A class or category
+    must be written otherwise.
 
     Parameters
     ----------
     path : str or path
-        .csv, .tsv (either also with .gz) or .parquet. Text is UTF-8 with a header line; the tokens
-        "", NA, NaN, nan, null and ? are missing.
+        .csv, .tsv, .txt (each also with .gz), .xlsx (openpyxl must be installed) or .parquet (with pyarrow).
     text : sequence of str
-        Columns of a CSV or TSV file that hold codes: read as they are written, so that 01234 is not 1234.
+        Columns of a text file that hold codes: read as they are written, so that 01234 is not 1234.
+    sep : str, optional
+        Character between the columns of a text file, or "tab" (default: detected).
+    decimal : {".", ","}, optional
+        Decimal sign of a text file (default: detected).
+    encoding : str, optional
+        Encoding of a text file, by Python's name (default: detected).
 
     Returns
     -------
@@ -46,82 +71,79 @@ def read_frame(path: str | Path, text: Collection[str] = ()) -> Any:
     ValueError
         If it does not hold a table; the message states where it goes wrong.
     ImportError
-        If pandas (or, for Parquet, pyarrow) is not installed.
+        If openpyxl (for Excel) or pyarrow (for Parquet) is not installed.
+
+    Warns
+    -----
+    DataWarning
+        If columns had no name, or the same name.
     """
     path = Path(path)
-    ending = _ending(path)
-    _check_exists(path)
+    form = text_format(path, sep=sep, decimal=decimal, encoding=encoding)
     pandas = need_pandas(f"to read {path.name}")
-    if ending == ".parquet":
-        frame = _read_parquet(pandas, path)
+    if form is None:
+        frame, notes = (_read_parquet if _is_parquet(path) else _read_excel)(pandas, path, text)
     else:
-        names, options = _layout(path, SEPARATORS[ending])
-        kinds = dict.fromkeys((name for name in names if name in set(text)), str)
-        frame = _read_text(pandas, path, options, na_values=list(MISSING_TOKENS), low_memory=False, dtype=kinds)
-        frame = _wide_integers(frame, set(text))
+        frame, notes = _read_text(pandas, path, form, text)
     if len(frame) == 0:
         raise ValueError(f"{path}: no rows below the header; a table needs at least one")
+    warn_notes(notes)
     return _nullable_integers(frame)
 
 
-def read_cells(path: str | Path) -> Any:
-    """Read the cells of a CSV or TSV file as they are written: 007, 38.50 and NA stay what they are.
+def read_cells(
+    path: str | Path, *, sep: str | None = None, decimal: str | None = None, encoding: str | None = None
+) -> Any:
+    """Read the cells of a text file as they are written: 007, 38.50 and NA stay what they are.
 
     Parameters
     ----------
     path : str or path
         A file that `read_frame` reads.
+    sep, decimal, encoding : str, optional
+        As in `read_frame`. A decimal comma becomes a point.
 
     Returns
     -------
-    pandas.DataFrame of text, with the rows and columns of `read_frame`; None for Parquet, whose cells have types.
+    pandas.DataFrame of text, with the rows and columns of `read_frame`; None for Excel and Parquet, whose cells have
+    types.
     """
     path = Path(path)
-    ending = _ending(path)
-    if ending == ".parquet":
+    form = text_format(path, sep=sep, decimal=decimal, encoding=encoding)
+    if form is None:
         return None
-    _, options = _layout(path, SEPARATORS[ending])
-    return _read_text(need_pandas(f"to read {path.name}"), path, options, na_filter=False, dtype=str)
+    layout = scan_text(path, form)
+    pandas = need_pandas(f"to read {path.name}")
+    cells = _parse(pandas, path, form, layout, na_filter=False, dtype=str)
+    return cells.replace(COMMA_NUMBER, r"\1.\2", regex=True) if form.decimal == "," else cells
 
 
-def write_frame(frame: Any, path: str | Path, plain: Collection[str] = ()) -> int:
-    """Write a table to a file, whole or not at all.
-
-    Text that a spreadsheet would run as a formula (it begins with = + - @ tab or a line break, goes on, and is
-    no number) gets a leading single quote in CSV and TSV files.
+def text_format(
+    path: str | Path, *, sep: str | None = None, decimal: str | None = None, encoding: str | None = None
+) -> TextFormat | None:
+    """Detect how a text file is written.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-        Or any DataFrame with a `to_pandas` method.
     path : str or path
-        .csv, .tsv (either also with .gz) or .parquet.
-    plain : set of str
-        Text to write as it is whatever it begins with.
+        A file that `read_frame` reads.
+    sep, decimal, encoding : str, optional
+        What is known, and not to be detected.
 
     Returns
     -------
-    int
-        How many cells and column names got the quote.
+    TextFormat, or None for Excel and Parquet.
     """
     path = Path(path)
-    ending = _ending(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {path}: folder {str(path.parent)!r} does not exist; create it first")
-    if path.is_dir():
-        raise IsADirectoryError(f"cannot write {path}: it is a folder; give a file name")
-    pandas = need_pandas(f"to write {path.name}")
-    frame = _as_pandas(pandas, frame)
-    with _replacing(path) as temporary:
-        if ending == ".parquet":
-            _need_pyarrow(path)
-            frame.to_parquet(temporary, index=False)
-            n_quoted = 0
-        else:
-            compression = "gzip" if ending.endswith(".gz") else None
-            inert, n_quoted = _inert(frame, plain)
-            inert.to_csv(temporary, sep=SEPARATORS[ending], index=False, compression=compression, lineterminator="\n")
-    return n_quoted
+    ending = ending_of(path, ENDINGS)
+    _check_exists(path)
+    if ending in TEXT_ENDINGS:
+        return detect_format(path, sep, decimal, encoding)
+    given = {"sep (--sep)": sep, "decimal (--decimal)": decimal, "encoding (--encoding)": encoding}
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} is only used with text files; {path.name} is none")
+    return None
 
 
 def split_target(frame: Any, target: str) -> tuple[Any, Any]:
@@ -156,11 +178,12 @@ def need_pandas(what: str) -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise ImportError(f'pandas is needed {what}; install it with: pip install "mixent[pandas]"') from error
+        raise ImportError(f"pandas is needed {what}; install it with: pip install pandas") from error
     return pandas
 
 
-def _need_pyarrow(path: Path) -> Any:
+def need_pyarrow(path: Path) -> Any:
+    """Import pyarrow, or raise an error that explains how to install it."""
     try:
         import pyarrow
     except ImportError as error:
@@ -170,20 +193,18 @@ def _need_pyarrow(path: Path) -> Any:
     return pyarrow
 
 
-def _as_pandas(pandas: Any, frame: Any) -> Any:
-    if isinstance(frame, pandas.DataFrame):
-        return frame
-    if not hasattr(frame, "to_pandas"):
-        raise TypeError(f"only a DataFrame can be written; got a {type(frame).__name__}")
-    return frame.to_pandas()
-
-
-def _ending(path: Path) -> str:
+def ending_of(path: Path, endings: Sequence[str]) -> str:
+    """The ending of a file's name, which must be one of these."""
     name = path.name.lower()
-    ending = next((end for end in ENDINGS if name.endswith(end)), None)
+    ending = next((end for end in endings if name.endswith(end)), None)
     if ending is None:
-        raise ValueError(f"{path}: unknown kind of file {path.suffix!r}; use one of {', '.join(ENDINGS)}")
+        old = ": save it as .xlsx or CSV" if name.endswith((".xls", ".xlsb", ".ods")) else ""
+        raise ValueError(f"{path}: unknown kind of file {path.suffix!r}{old}; use one of {', '.join(endings)}")
     return ending
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.name.lower().endswith(".parquet")
 
 
 def _check_exists(path: Path) -> None:
@@ -197,25 +218,31 @@ def _check_exists(path: Path) -> None:
         raise ValueError(f"{path}: the file is empty; a table needs a header line and rows")
 
 
-def _layout(path: Path, separator: str) -> tuple[list[str], dict[str, Any]]:
-    """The column names of a text file, and the options of pandas that find its rows."""
-    names, n_blank = scan_text(path, separator)
-    return names, {
-        "sep": separator,
-        "encoding": "utf-8-sig",
-        "skiprows": n_blank,
-        "header": 0,
-        "names": names,  # as the scan read them: stripped and unique
-        "index_col": False,
-        "keep_default_na": False,
-        "skipinitialspace": True,
-        "skip_blank_lines": len(names) > 1,  # in a file of one column a blank line is a missing value
-    }
+def _read_text(pandas: Any, path: Path, form: TextFormat, text: Collection[str]) -> tuple[Any, list[str]]:
+    layout = scan_text(path, form)
+    codes = dict.fromkeys((name for name in layout.names if name in set(text)), str)
+    how = {"na_values": list(MISSING_MARKERS), "low_memory": False, "dtype": codes, "decimal": form.decimal}
+    return _wide_integers(_parse(pandas, path, form, layout, **how), set(text)), layout.notes
 
 
-def _read_text(pandas: Any, path: Path, options: Mapping[str, Any], **how: Any) -> Any:
+def _parse(pandas: Any, path: Path, form: TextFormat, layout: Layout, **how: Any) -> Any:
+    """The columns that the scan found, as pandas reads them."""
     try:
-        return pandas.read_csv(path, **options, **_every_digit(pandas), **how)
+        return pandas.read_csv(
+            path,
+            sep=form.sep,
+            encoding="utf-8-sig" if form.encoding == "utf-8" else form.encoding,
+            skiprows=layout.n_above,
+            header=0,
+            names=layout.names,
+            usecols=layout.places,
+            index_col=False,
+            keep_default_na=False,
+            skipinitialspace=True,
+            skip_blank_lines=len(layout.names) > 1,  # in a file of one column a blank line is a missing value
+            **_every_digit(pandas),
+            **how,
+        )
     except (ValueError, OverflowError) as error:  # ParserError is a ValueError
         raise ValueError(f"{path}: not a readable table ({error})") from error
 
@@ -226,12 +253,33 @@ def _every_digit(pandas: Any) -> dict[str, str]:
     return {"float_precision": "round_trip"} if release < (3, 1) else {}
 
 
-def _read_parquet(pandas: Any, path: Path) -> Any:
-    pyarrow = _need_pyarrow(path)
+def _read_parquet(pandas: Any, path: Path, text: Collection[str]) -> tuple[Any, list[str]]:
+    pyarrow = need_pyarrow(path)
     try:
-        return pandas.read_parquet(path, engine="pyarrow")
+        return pandas.read_parquet(path, engine="pyarrow"), []
     except (pyarrow.ArrowException, ValueError, OSError) as error:
         raise ValueError(f"{path}: not a readable Parquet file ({str(error).splitlines()[0]})") from error
+
+
+def _read_excel(pandas: Any, path: Path, text: Collection[str]) -> tuple[Any, list[str]]:
+    """The first sheet, whose first line that is not blank is the header."""
+    if find_spec("openpyxl") is None:
+        raise ImportError(f"{path.name} is an Excel file: save it as CSV, or install openpyxl (pip install openpyxl)")
+    how = {"header": None, "dtype": object, "keep_default_na": False, "na_values": list(MISSING_MARKERS)}
+    try:
+        cells = pandas.read_excel(path, engine="openpyxl", **how).dropna(how="all")
+    except (BadZipFile, KeyError, ValueError) as error:
+        raise ValueError(f"{path}: not a readable Excel file ({error}); save it as CSV") from error
+    if not len(cells):
+        raise ValueError(f"{path}: the first sheet is empty; a table needs a header line and rows")
+    header = ["" if missing else str(name).strip() for name, missing in zip(cells.iloc[0], cells.iloc[0].isna())]
+    rows = cells.iloc[1:].reset_index(drop=True)
+    filled = {place for place, name in enumerate(header) if not name and rows.iloc[:, place].notna().any()}
+    names, places, notes = named_columns(path, header, filled)
+    frame = rows.iloc[:, places].set_axis(names, axis=1).infer_objects()
+    for name in set(text) & set(names):
+        frame[name] = frame[name].map(str, na_action="ignore")
+    return frame, notes
 
 
 def _wide_integers(frame: Any, text: Collection[str]) -> Any:
@@ -253,35 +301,3 @@ def _nullable_integers(frame: Any) -> Any:
         if incomplete and np.all(np.abs(present) <= 2.0**53) and np.all(present == np.rint(present)):
             frame[name] = frame[name].astype("Int64")
     return frame
-
-
-def _inert(frame: Any, plain: Collection[str]) -> tuple[Any, int]:
-    """A copy in which no text can run as a formula, and how many cells that changed."""
-    names, n_quoted = _quoted(frame.columns, plain)
-    frame = frame.set_axis(names, axis=1)
-    for place, kind in enumerate(frame.dtypes):
-        if kind.kind not in "biufM":
-            values, n = _quoted(frame.iloc[:, place].astype(object), plain)
-            if n:
-                frame.isetitem(place, np.fromiter(values, dtype=object, count=len(values)))
-                n_quoted += n
-    return frame, n_quoted
-
-
-def _quoted(values: Iterable[Any], plain: Collection[str]) -> tuple[list[Any], int]:
-    formulas = [_is_formula(value) and value not in plain for value in values]
-    return ["'" + value if formula else value for value, formula in zip(values, formulas)], sum(formulas)
-
-
-def _is_formula(value: Any) -> bool:
-    return isinstance(value, str) and len(value) > 1 and value.startswith(FORMULA_STARTS) and number(value) is None
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

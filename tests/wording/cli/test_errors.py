@@ -16,15 +16,11 @@ BAD_TABLES = [
     ("header.csv", "no rows below the header"),
     ("blank.csv", "the file is empty"),
     ("folder.csv", "is a folder"),
-    ("book.xlsx", "unknown kind of file '.xlsx'"),
+    ("book.xlsx", "save it as CSV"),
     ("fake.parquet", "not a readable Parquet file"),
-    ("latin.csv", "not UTF-8 text"),
     ("binary.csv", "binary data"),
-    ("duplicate.csv", "the column name 'x' appears 2 times"),
     ("ragged.csv", "line 3 has 3 values"),
-    ("semicolon.csv", "separate the columns by ','"),
     ("no_header.csv", "a header line with column names is needed"),
-    ("nameless.csv", "column 1 has no name"),
 ]
 
 

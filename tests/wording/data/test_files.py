@@ -9,6 +9,8 @@ import pytest
 
 from mixent.data import read_frame, split_target, to_frame, write_frame
 from mixent.data.schema import Column, Schema
+from mixent.data.text_format import TextFormat
+from mixent.warn import DataWarning
 
 from ...data.test_files import written
 
@@ -23,14 +25,17 @@ from ...data.test_files import written
         ("a,b\n1,2\n3,4,5\n", "line 3 has 3 values, the header has 2"),
         ("a,b\n1,2,3\n4,5,6\n", "line 2 has 3 values, the header has 2"),
         ("1,2\n3,4\n", "the first line holds only numbers; a header line"),
-        ("a,,c\n1,2,3\n", r"column 2 has no name in the header.*index=False"),
-        ("a,b,a\n1,2,3\n", "the column name 'a' appears 2 times"),
-        ("a;b\n1;2\n", "one column, whose name holds ';'; separate the columns by ','"),
-        ("a,b\n1,\xe9\n".encode("latin-1"), r"not UTF-8 text \(byte 0xe9\); save it as UTF-8"),
-        (b"a\x00b,c\n1,2\n", "holds binary data, not text; save the table as UTF-8"),
+        ("a,,\n1,2,3\n", "the first line names 1 of 3 columns; delete the lines above the header"),
+        ("Sales\na;b;c\n1;2;3\n", r"line 2 has 3 values, the header has 1; delete the lines above .*\(--sep\)"),
+        ("a,b;c\nx,y;z\n", r"',' or ';' may separate the columns; give the separator \(--sep\)"),
+        (
+            "a,b\n1,\x81\n".encode("latin-1"),
+            r"line 2 is neither UTF-8 nor Latin-1 .*\(--encoding\)",
+        ),
+        (("a,b\n" + "ä,1\n" * 3).encode() + b"\xe9,1\n", "UTF-8 text, except line 5; correct the line, or give"),
+        (b"a\x00b,c\n1,2\n", "holds binary data, not text; save the table as CSV text"),
         (b"a,b\n1,\x00\n", "holds binary data, not text"),
-        (b"\x89PNG\r\n\x1a\n\x00\x00", "not UTF-8 text"),
-        ("a,b\n1,2\n".encode("utf-16"), "not UTF-8 text"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "holds binary data, not text"),
         ('a,b\n1,"2\n3,4\n', "t.csv: (line 3 has 2|not a readable table)"),
         ("a,b\n" + "x" * 200_000 + ",1\n", "not a readable table .*field larger than field limit"),
     ],
@@ -38,6 +43,64 @@ from ...data.test_files import written
 def test_bad_text_files(tmp_path, text, message):
     with pytest.raises(ValueError, match=message):
         read_frame(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"sep": ";;"}, r"sep \(--sep\) must be one character, or tab; got ';;'"),
+        ({"decimal": ";"}, r"decimal \(--decimal\) must be . or ,; got ';'"),
+        ({"encoding": "klingon"}, r"unknown encoding \(--encoding\) 'klingon'; use utf-8, cp1252"),
+        ({"encoding": "ascii"}, r"not ascii text .*; give the encoding \(--encoding\), or save the file as UTF-8"),
+        ({"sep": ",", "decimal": ","}, r"',' separates the columns, so it cannot be the decimal sign \(--decimal\)"),
+    ],
+)
+def test_bad_formats(tmp_path, how, message):
+    with pytest.raises(ValueError, match=message):
+        read_frame(written(tmp_path, "a,b\n1,é\n"), **how)
+
+
+@pytest.mark.parametrize("ending", [".xlsx", ".parquet"])
+def test_formats_are_of_text_files(tmp_path, ending):
+    with pytest.raises(ValueError, match=rf"sep \(--sep\) is only used with text files; t{ending} is none"):
+        read_frame(written(tmp_path, "a", f"t{ending}"), sep=",")
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        (",a\n0,1\n1,2\n", "the first column has no name: it is taken for names of the rows and left out"),
+        ("a,,b\n1,2,3\n", "columns without a name are called 'column 2'"),
+        ("a,b,a\n1,2,3\n", "repeated column names: the later columns are called 'a.1'"),
+    ],
+)
+def test_notes_on_names(tmp_path, text, note):
+    with pytest.warns(DataWarning, match=note):
+        read_frame(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (TextFormat(), ""),
+        (TextFormat(";", ",", "cp1252"), "semicolon-separated, decimal comma, Latin-1 (cp1252)"),
+        (TextFormat("\t", ".", "utf-16"), "tab-separated, UTF-16"),
+        (TextFormat("|"), "pipe-separated"),
+        (TextFormat("#", encoding="cp437"), "'#'-separated, cp437"),
+    ],
+)
+def test_differences_from_a_plain_file(form, text):
+    assert form.differences() == text
+    assert TextFormat("\t").differences("\t") == ""
+
+
+def test_excel_files(tmp_path, monkeypatch):
+    path = written(tmp_path, "PK", "t.xlsx")
+    monkeypatch.setattr("mixent.data.files.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"t.xlsx is an Excel file: save it as CSV, or install openpyxl"):
+        read_frame(path)
+    with pytest.raises(ValueError, match=r"unknown kind of file '.xls': save it as .xlsx or CSV; use one of .csv"):
+        read_frame("t.xls")
 
 
 def test_bad_binary_files(tmp_path):
@@ -62,8 +125,8 @@ def test_bad_paths(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(IsADirectoryError, match="is a folder; give a file"):
         read_frame(str(tmp_path / "folder.csv"))
-    with pytest.raises(ValueError, match=r"unknown kind of file '.xlsx'; use one of .csv"):
-        read_frame("t.xlsx")
+    with pytest.raises(ValueError, match=r"unknown kind of file '.json'; use one of .csv"):
+        read_frame("t.json")
     frame = pd.DataFrame({"a": [1]})
     with pytest.raises(ValueError, match="unknown kind of file"):
         write_frame(frame, tmp_path / "t.txt")
@@ -96,9 +159,7 @@ def test_absent_libraries_name_the_extra(tmp_path, monkeypatch):
         lambda: write_frame(None, path),
         lambda: to_frame(Schema((Column("a", "continuous"),), True), np.ones((1, 1))),
     ):
-        with pytest.raises(
-            ImportError, match=r'pandas is needed to .*; install it with: pip install "mixent\[pandas\]"'
-        ):
+        with pytest.raises(ImportError, match="pandas is needed to .*; install it with: pip install pandas"):
             use()
 
 
