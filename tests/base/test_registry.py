@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 import mixent
@@ -58,6 +59,12 @@ def test_every_entry_is_complete():
         assert entry.title[0].isupper() and not entry.title.endswith(".")
         assert entry.state and callable(entry.describe)
         assert type(entry.make()) is entry.cls
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+def test_a_model_that_is_not_fitted_has_no_summary(entry):
+    with pytest.raises(NotFittedError):
+        entry.make().summary()
 
 
 def test_a_registered_estimator_can_be_saved_and_loaded(majority, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -89,6 +90,12 @@ def test_every_task_has_a_page():
 
     assert set(PAGES) == set(TASKS) - {"features"}
     assert {entry.task for entry in entries()} <= set(TASKS)
+
+
+@pytest.mark.parametrize("entry", [e for e in entries() if e.task in PAGES], ids=lambda entry: entry.name)
+def test_a_model_that_is_not_fitted_has_no_page(tmp_path, entry):
+    with pytest.raises(NotFittedError):
+        model_report(tmp_path / "r.html", entry.make(), None if entry.task == "fusion" else X)
 
 
 # --- classifiers ----------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import CapableTags, able
 from mixent.base.registry import entry_of
@@ -188,4 +189,5 @@ class Estimator(BaseEstimator):
         -------
         mixent.base.document.Document
         """
+        check_is_fitted(self)
         return entry_of(self).describe(self)

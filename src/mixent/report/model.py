@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import is_able
 from mixent.base.delegation import aligned_proba
@@ -66,6 +67,7 @@ def model_report(
     Path
     """
     task = _task(model)
+    check_is_fitted(model)
     _check(model, task, X, y, sample_weight, groups)
     labels = None if y is None else as_labels(y)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
