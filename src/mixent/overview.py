@@ -33,9 +33,9 @@ print(mixent.capabilities(mixent.MEDClassifier("precomputed")))  # a kernel matr
 """
 ABOUT = """This page is made from the tags of the estimators (`python -m mixent.overview > docs/capabilities.md`), and
 each cell has a test in `tests/test_capabilities.py`: "yes" has the effect it claims; "no" is an error that states this,
-or a method that is not there, never a wrong answer; "–" is nothing to ask, as labels of an estimator that takes none. A
-number refers to the notes below the table. Where "out-of-core" is "no", `fit` holds all rows in memory; predictions are
-made row by row, and so in parts, everywhere."""
+or a method that is not there, never a wrong answer; "–": not applicable, such as labels for an estimator that takes
+none. A number refers to the notes below the table. Where "out-of-core" is "no", `fit` holds all rows in memory;
+predictions are made row by row, and so in parts, everywhere."""
 
 
 @dataclass(frozen=True, repr=False)

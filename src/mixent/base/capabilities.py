@@ -14,27 +14,39 @@ from typing import Any
 from sklearn.utils import Tags, get_tags
 
 MEANINGS = {  # capability -> its title, and what "yes" means
-    "missing": ("missing values", "values may be missing in `fit` and in what is predicted, and the others count"),
-    "weights": ("weights", "`fit` takes `sample_weight`, a count: weight two is the row twice, at given folds"),
-    "soft_labels": ("soft labels", "y may be a table of class probabilities; certain ones are as good as labels"),
+    "missing": (
+        "missing values",
+        "values may be missing in `fit` and in `predict`; the other values of the row are used",
+    ),
+    "weights": (
+        "weights",
+        "`sample_weight` is supported: a weight of 2 is equivalent to repeating the row (for fixed folds)",
+    ),
+    "soft_labels": (
+        "soft labels",
+        "y may be a table of class probabilities; probabilities of 0 and 1 are equivalent to labels",
+    ),
     "absent_labels": ("absent labels", "y may be None, NaN or blank in some rows"),
     "multiclass": ("multi-class", "more than two classes"),
     "mixed": ("mixed columns", "text and numbers in one table, as they are"),
-    "out_of_core": ("out-of-core", "`fit` reads more rows than fit into memory, and finds the same"),
-    "explanations": ("explanations", "`explain` gives the reasons, as parts that add up to the log-odds"),
+    "out_of_core": ("out-of-core", "`fit` reads more rows than fit into memory, with the same result"),
+    "explanations": ("explanations", "`explain` returns contributions that add up to the log-odds"),
     "density": ("density", "`score_samples` returns the log-density of a row, in nats"),
     "sampling": ("sampling", "`sample` draws new rows"),
-    "imputation": ("imputation", "`impute` fills missing values with what the model expects there"),
+    "imputation": (
+        "imputation",
+        "`impute` replaces missing values by the expected number or the most probable category",
+    ),
     "batches": ("batches", "`partial_fit` learns from new rows without the old ones"),
     "shifted_priors": ("shifted priors", "corrects for a batch in which classes are more or less frequent"),
-    "saved": ("saved files", "`mixent.save` and `mixent.load`; what is loaded predicts the same"),
+    "saved": ("saved files", "`mixent.save` and `mixent.load`; a loaded model makes the same predictions"),
 }
 MARKS = {True: "yes", False: "no", None: "–"}
 
 
 @dataclass(frozen=True)
 class Can:
-    """A cell of the table: yes, no, or neither where there is nothing to ask; and what a user should know beside."""
+    """A cell of the table: yes, no, or not applicable (None), with an optional note."""
 
     able: bool | None
     note: str = ""
@@ -50,7 +62,7 @@ FOREIGN = Can(True, 'of another library: with `save(model, path, foreign="skops"
 
 
 def yes(note: str) -> Can:
-    """Yes, with a word to it."""
+    """Yes, with a note."""
     return Can(True, note)
 
 

@@ -151,8 +151,8 @@ class Reliability(Result):
 def reliability(predicted: Any, happened: Any, *, n_bins: int = 10, sample_weight: Any = None) -> Reliability:
     """Bins of equal mass over the predicted probabilities of an event.
 
-    A bin is a function of the probability alone, so ties stay together, the order of rows does not matter, and a row
-    of weight two counts as the row twice.
+    A bin is a function of the probability alone, so ties stay together, the order of rows does not matter, and a
+    weight of 2 is equivalent to repeating the row.
     """
     predicted = np.asarray(predicted, dtype=float)
     return _binned(predicted, np.asarray(happened, dtype=float), _weights(sample_weight, len(predicted)), n_bins)
@@ -203,7 +203,7 @@ def _read_labels(y: Any, predicted: Any, sample_weight: Any) -> tuple[np.ndarray
 
 
 def check_proba(proba: np.ndarray) -> None:
-    """Refuse rows that are no probabilities."""
+    """Refuse rows that are not probabilities."""
     bad = ~(np.isfinite(proba).all(axis=1) & (proba >= 0).all(axis=1) & (np.abs(proba.sum(axis=1) - 1) < 1e-4))
     if bad.any():
         row = int(np.argmax(bad))
