@@ -33,8 +33,8 @@ class MEDBayesNetClassifier(MEDModelBase):
     Each class has a Bayesian network. The conditional probability tables have Dirichlet distributions, one for each
     column and configuration of its parents ([1]_, section 3.6). The prior is the posterior given the rows of the class
     and a BDeu prior [2]_ of equivalent sample size `ess`: ess / (r q) for each of r values and q configurations of the
-    parents. The solution is the distribution with the least relative entropy to this prior under which every
-    training row has its margin on average.  Maximizes the dual
+    parents. Of all distributions under which every training row attains its required margin in expectation, the
+    solution is the one closest to this prior (least relative entropy).  Maximizes the dual
 
         J(λ) = sum_k w_k u(λ_k) - sum_s log Z_s(λ) / Z_s(0),
         log Z_s = sum_v sum_q ( sum_r log Gamma(N_vqr) - log Gamma(sum_r N_vqr) ),

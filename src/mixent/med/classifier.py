@@ -63,8 +63,9 @@ def read_classifier_kernel(name: str, value: Any) -> Any:
 class MEDClassifier(MEDBase):
     """Maximum entropy discrimination with a linear or kernel discriminant function.
 
-    The solution is the distribution over discriminant functions F_y and margins γ with the least relative entropy to
-    the prior under which every training row has its margin on average, against every other class ([1]_, equation 5).
+    Of all distributions over discriminant functions F_y and margins γ under which every training row attains its
+    required margin over every other class in expectation, the solution is the one closest to the prior (least relative
+    entropy; [1]_, equation 5).
     The prior is θ ~ N(0, I) for two classes (Theorem 2), with a bias b and a margin prior.  Maximizes the dual
 
         J(λ) = sum_k w_k u(λ_k) - log Z(λ),   for two classes  sum_t w_t u(λ_t) - 1/2 |sum_t w_t λ_t y_t x_t|^2,

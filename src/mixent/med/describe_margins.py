@@ -21,8 +21,8 @@ CERTAIN = 0.9  # probability from which an inferred label counts as certain
 MOST_CLASSES = 30
 TRAINING = "Training"  # title of the section
 SOLUTION = (
-    "The distribution over {over} with the least relative entropy to the prior under which every training row has its "
-    "margin on average. {model}."
+    "Of all distributions over {over} under which every training row attains its required margin in expectation, the "
+    "one closest to the prior (least relative entropy). {model}."
 )
 MARGINS = (
     "Margins of the labelled training rows: the score of the row's class minus the highest score of another class. "

@@ -24,8 +24,8 @@ MOST_ROWS = 15  # unusual rows listed
 MOST_COLUMNS = 3  # columns listed for each
 SAMPLE = 300  # rows from which the median contribution of a column is computed
 SOLUTION = (
-    "The distribution over the parameters of a density with the least relative entropy to the prior under which every "
-    "training row is, on average, as probable as its margin. {model}."
+    "Of all distributions over the parameters of a density under which every training row attains its required "
+    "log-probability in expectation, the one closest to the prior (least relative entropy). {model}."
 )
 UNUSUAL = (
     "The {n} rows with the lowest scores, numbered from 0, and the columns that lower the score most. In parentheses: "

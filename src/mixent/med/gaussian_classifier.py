@@ -49,9 +49,9 @@ class MEDGaussianClassifier(MEDBase):
     """Maximum entropy discrimination with Gaussian class densities, whose log-ratios have quadratic boundaries.
 
     The parameters of the Gaussian of every class have a Normal-Wishart distribution. The prior is the posterior given
-    the rows of the class and pseudo-observations with a given mean and covariance (`prior`). The solution is the
-    distribution with the least relative entropy to this prior under which every training row has its margin on average
-    ([1]_, section 3.1.1).  Maximizes the dual
+    the rows of the class and pseudo-observations with a given mean and covariance (`prior`). Of all distributions
+    under which every training row attains its required margin in expectation, the solution is the one closest to this
+    prior (least relative entropy; [1]_, section 3.1.1).  Maximizes the dual
 
         J(λ) = sum_k w_k u(λ_k) - sum_s log Z_s(λ) / Z_s(0),     0 <= λ < C          (equations 16 to 18, corrected)
 

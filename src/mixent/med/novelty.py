@@ -41,8 +41,9 @@ QUANTILE = 0.5  # default level: this quantile of the training rows' log-probabi
 class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
     """Novelty detection by maximum entropy: a density under which all training rows are about equally probable.
 
-    The solution is the distribution over the parameters of a density with the least relative entropy to the prior under
-    which every training row is, on average, as probable as its margin ([1]_, section 4). Maximum likelihood, in
+    Of all distributions over the parameters of a density under which every training row attains its required
+    log-probability in expectation, the solution is the one closest to the prior (least relative entropy; [1]_, section
+    4). Maximum likelihood, in
     contrast, also increases the probability of rows that are already typical. The margins have a prior with its mode at
     the level `l`, a quantile of the training rows' log-probabilities under the Bayesian fit.  Maximizes the dual
 

@@ -36,9 +36,9 @@ class MEDTreeClassifier(MEDModelBase):
     """Maximum entropy discrimination with distributions over dependency trees, averaged over all trees.
 
     In each class, the columns depend on each other along a tree ([1]_, equation 27). Every spanning tree has a
-    probability, and the sums over all n^(n-2) trees are computed exactly by the matrix-tree theorem. The solution is
-    the distribution with the least relative entropy to the prior under which every training row has its margin on
-    average.  Maximizes the dual
+    probability, and the sums over all n^(n-2) trees are computed exactly by the matrix-tree theorem. Of all
+    distributions under which every training row attains its required margin in expectation, the solution is the one
+    closest to the prior (least relative entropy).  Maximizes the dual
 
         J(λ) = sum_k w_k u(λ_k) - sum_s log Z_s(λ) / Z_s(0),     log Z_s = log W_0 + log |Q(W_s)|      (32, 35, 66)
 

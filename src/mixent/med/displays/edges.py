@@ -13,7 +13,7 @@ from mixent.base.style import INK, OKABE_ITO, Display, divided, plain, share_col
 from mixent.base.text import class_name
 from mixent.med.tree_classifier import MEDTreeClassifier
 
-MOST_NAMES = 30  # tick labels of an axis; with more columns only every second (third, ...) is labeled
+MOST_NAMES = 30  # tick labels of an axis; with more columns only every second (third, ...) is labelled
 NAME = 20, 14  # maximum characters of a tick label, with few and with many columns
 FEW = 12
 SIDE = 3.9, 0.9  # inches of a matrix, and of the color bars

@@ -31,7 +31,7 @@ class MultipliersDisplay(Display):
     row: np.ndarray  # (n,) position of each row
     row_class: np.ndarray  # (n,) class index; -1: the label was uncertain, or there are no classes
     classes: Any  # (C,); empty for a novelty detector
-    upper: float | None  # upper bound of the multipliers; None: no bound, or sums
+    upper: float | None  # upper bound on the multipliers; None: no bound, or sums
     loo_estimate: float | None  # share of support rows among the labelled rows; None for a novelty detector
 
     @classmethod
