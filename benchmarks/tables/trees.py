@@ -120,7 +120,7 @@ def largest_margin(known: MEDTreeClassifier, X: Any, y: np.ndarray) -> float:
 
     max m  s.t.  y_t (b + sum_s s <log T_s(x_t)>) >= m.  A linear program in the probabilities of trees: those that
     could raise m are added as they are found. Whatever prices p the rows have, p^T offset and the spanning trees of
-    highest p-weighted sum are an upper bound of m; prices near those of the best bound so far are tried, since those
+    highest p-weighted sum are an upper bound on m; prices near those of the best bound so far are tried, since those
     of the program itself jump about (250 rounds instead of 100).
     """
     model = known.model_

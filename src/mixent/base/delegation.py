@@ -27,7 +27,7 @@ def features_for(estimator: Any, X: Any) -> Any:
 
 
 def check_classifier(name: str, value: Any) -> None:
-    """Refuse what is no estimator, or the class of one.
+    """Refuse what is not an estimator, or is the class of one.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def weight_arguments(estimator: Any, weight: Array | None) -> dict[str, Array]:
 def aligned(proba: Array, labels: np.ndarray, classes: np.ndarray) -> Array:
     """Probabilities of `labels`, (n, V), as columns in the order of `classes`, among which the labels are.
 
-    Classes that are no label get 0; a row with NaN, which is no answer, becomes NaN throughout.
+    Classes that are not a label get 0; a row with NaN, which is not an answer, becomes NaN throughout.
     """
     if len(labels) == len(classes) and (labels == classes).all():
         return proba

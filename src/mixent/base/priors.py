@@ -77,7 +77,7 @@ def read_class_prior(class_prior: Any, classes: np.ndarray, words: Sequence[str]
     Parameters
     ----------
     class_prior : one of `words`, (C,) array, or mapping of label -> probability
-        Labels that are no class of the rows are left out.
+        Labels that are not a class of the rows are left out.
     classes : (C,) array
         The labels in the order of the result.
     words : sequence of str

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+PACKAGES = {"sklearn": "scikit-learn"}  # module -> name of the library, where they differ
+
 
 def count(n: Any, singular: str, many: str | None = None) -> str:
     """A number of things: `1 row`, `2 rows`, `2 passes`."""
@@ -23,9 +25,15 @@ def one_line(value: Any) -> str:
 
 
 def class_name(label: Any) -> str:
-    """The name of a class in a sentence or a legend: its label, after the word class where that is no word."""
+    """The name of a class in a sentence or a legend: its label, after the word class where the label is not a word."""
     wordless = re.fullmatch(r"[+-]?\d+([.,]\d+)?|True|False|[\W_]+", str(label).strip())
     return f"class {label}" if wordless else str(label)
+
+
+def with_library(value: Any) -> str:
+    """The type of an object and its library, such as `GaussianNB of scikit-learn`."""
+    package = type(value).__module__.partition(".")[0]
+    return f"{type(value).__name__} of {PACKAGES.get(package, package)}"
 
 
 def listing(items: Sequence[str], most: int = 12) -> str:

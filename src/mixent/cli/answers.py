@@ -121,7 +121,7 @@ def _looks_scored(different: np.ndarray, classes: Sequence[Hashable]) -> bool:
 
 
 def check_labels(column: pd.Series, name: str) -> None:
-    """Refuse a column of names: what is different in every row is no answer."""
+    """Refuse a column of names: values that differ in every row are not answers."""
     n, different = int(column.notna().sum()), int(column.nunique())
     if n >= FEW_ROWS and different > ALONE * n:
         raise ValueError(

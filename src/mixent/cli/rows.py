@@ -40,7 +40,7 @@ class Rows:
 
     @property
     def first_steps(self) -> np.ndarray:
-        """The first row of each sequence, in the order in which these appear; all rows where rows are no steps."""
+        """The first row of each sequence, in the order in which these appear; all rows where rows are not steps."""
         import numpy as np
         import pandas as pd
 

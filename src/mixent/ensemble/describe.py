@@ -12,7 +12,7 @@ from mixent.base.document import Bullets, Content, Document, Figure, Number, Par
 from mixent.base.foreign import changed_parameters, column_weights, iterations_text, last_step
 from mixent.base.style import FAINT, color, tidy
 from mixent.base.style import plain as drawn_text
-from mixent.base.text import class_name, count
+from mixent.base.text import class_name, count, with_library
 from mixent.core.driver import Run
 from mixent.ensemble.output_columns import OutputColumns
 from mixent.ensemble.tuned import TunedClassifier
@@ -203,7 +203,6 @@ def _chains_table(chains: Sequence[Mapping[str, Any]], names: Sequence[str]) -> 
 def describe_tuned(model: TunedClassifier) -> Document:
     """A classifier of another library: its parameters, the settings tried, weights of the encoded columns."""
     inner = last_step(model.model_)
-    library = type(inner).__module__.partition(".")[0]
     chosen = {**model.best_params_, **changed_parameters(inner)}
     parameters = {name: repr(value) for name, value in chosen.items()}
     facts = {
@@ -212,7 +211,7 @@ def describe_tuned(model: TunedClassifier) -> Document:
         "parameters": parameters,
         "tried": [{"params": str(entry["params"]), "log_loss": entry["log_loss"]} for entry in model.search_],
     }
-    lead = f"{type(inner).__name__} of {library} on encoded columns."
+    lead = f"{with_library(inner)} on encoded columns."
     if model.search_:
         best = model.search_[0]["log_loss"]
         lead += f" Chosen from {len(model.search_)} settings by cross-validated log-loss, {best:.3f} nats."

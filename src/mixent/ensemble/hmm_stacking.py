@@ -54,7 +54,7 @@ class ChainFit:
     stop: Stop
 
     def init(self, n_stages: int, n_states: int) -> ChainParams:
-        """Initialization: all paths are equally probable. Emissions differ between states: this is no fixed point."""
+        """Initialization: all paths equally probable. Emissions differ between states, so it is not a fixed point."""
         even = np.full((n_states, n_states), -np.log(n_states))
         trans = np.tile(even, (n_stages - 1, 1, 1)) if self.per_step else even
         return ChainParams(even[0].copy(), trans, None)

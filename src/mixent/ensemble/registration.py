@@ -178,7 +178,7 @@ register(
 register(
     "tuned",
     task="classification",
-    title="Classifier of any library on encoded columns, its parameters chosen by log-loss where several are given",
+    title="Tuned classifier of another library",
     describe=describe_tuned,
     state={"schema_": Schema, **CLASSES, "columns_": ColumnEncoding, "model_": object},
     parts=(ColumnEncoding,),

@@ -1,13 +1,13 @@
-"""Errors and their bounds, each number with what it is and what it is not.
+"""Errors and bounds of class probabilities, each with its standard error and its meaning.
 
 In the letters of document 000, section IV: p(c | x) is the truth, q(c | x) the model, d(x) = argmax_c q the decision,
     J   = E[1 - p(d(x) | x)]         error of the model's decisions,
-    J*  = E[1 - max_c p(c | x)]      Bayes error: no classifier errs less,
+    J*  = E[1 - max_c p(c | x)]      Bayes error, the lowest possible error,
     V   = sum_c |p - q|              variational distance, 0 to 2,
     D   = sum_c p log(p / q)         divergence, nats,
     (J - J*)^2 <= (E V)^2 <= E V^2 <= 2 E D    (theorem 4.1, whose first "=" is "<=").
 Labels alone estimate J and the log-loss H(Y | X) + E D, neither J* nor E D. The log-loss L bounds E D, but sqrt(2 L) as
-a bound of J - J* is vacuous: a wrong decision has q(true) <= 1/2, so sqrt(2 L) >= sqrt(2 J log 2) > J >= J - J*. It
+a bound on J - J* is vacuous: a wrong decision has q(true) <= 1/2, so sqrt(2 L) >= sqrt(2 J log 2) > J >= J - J*. It
 is therefore not reported; sqrt(2 E D) is, where the truth is known.
 """
 
@@ -32,7 +32,7 @@ N_BINS = 10  # as many as calibration_error takes
 
 @dataclass(frozen=True, repr=False)
 class Quantity(Result):
-    """A number, how sure it is, and what it means."""
+    """A number, its standard error, and its meaning."""
 
     _shown = ("name", "value", "std_error")
 
@@ -51,7 +51,7 @@ class ErrorReport(Result):
     """Errors of a model estimated from labelled rows; print it for a table.
 
     p is the truth, q the model. The fields after `distance_bound` need p and are None without it. Standard errors take
-    rows as independent; weights enter up to their scale, so that large weights do not pass for many rows.
+    rows as independent; weights enter up to their scale, so that large weights do not count as many rows.
     """
 
     _title = "Errors of a model"
@@ -127,9 +127,9 @@ class ErrorReport(Result):
 def bayes_error(model: Any, n_samples: int = 100_000, random_state: Any = 0) -> Quantity:
     """Model-based Bayes error E[1 - max_c q(c | x)], x drawn from the model itself, and its Monte-Carlo standard error.
 
-    This is the error the model would make if it were true. It is not an estimate of its error on real rows, and knows
-    nothing of them: for that see `error_report`. Each drawn row counts its chance of an error, not whether one happened
-    (Rao-Blackwell), so the labels drawn are not used.
+    This is the error of the model if it were true. It does not use real rows and is not an estimate of the error on
+    them; for that see `error_report`. Each drawn row contributes its probability of an error rather than an observed
+    error (Rao-Blackwell), so the labels drawn are not used.
 
     A mixture whose temperature is not 1 draws rows from its densities and softens its probabilities; then
     this is the error those probabilities expect on such rows.
@@ -209,10 +209,11 @@ def error_bounds(
 ) -> ErrorReport:
     """Errors and bounds of class probabilities on labelled rows, and against the true probabilities where known.
 
-    The rows must be new to the model: on training rows every number flatters it. Rows are rescaled to sum to 1 exactly.
-    Among equal probabilities the decision is the first column. A probability below 1e-15 counts as 1e-15 in logarithms.
+    The rows must be new to the model: on training rows every number is optimistic. Rows are rescaled to sum to 1
+    exactly. Among equal probabilities the decision is the first column. A probability below 1e-15 counts as 1e-15 in
+    logarithms.
 
-    The lower bound of E V: whatever sign s(x) is, right = [y = d(x)] and confidence = q(d(x) | x) obey, by Jensen,
+    The lower bound on E V: for any sign s(x), right = [y = d(x)] and confidence = q(d(x) | x) obey, by Jensen,
     E V >= 2 E|E[right - confidence | bin]| >= 2 E[s(x) (confidence - right)], as p and q differ by at most V / 2 on any
     event. The last is estimated with the sign of a confidence bin learned on the other half of the rows, so noise does
     not raise it: its expectation never exceeds E V. At or below 0, the labels show no distance.
@@ -251,14 +252,17 @@ def _from_labels(true: np.ndarray, q: np.ndarray, weight: np.ndarray) -> dict[st
             "error the model expects", 1 - confidence, weight, "mean of 1 - max q on these rows; below J: overconfident"
         ),
         "log_loss": _quantity(
-            "log-loss", loss, weight, "mean of -log q(label), nats: estimates H(Y|X) + E D, hence an upper bound of E D"
+            "log-loss", loss, weight, "mean of -log q(label), nats: estimates H(Y|X) + E D, hence an upper bound on E D"
         ),
-        "entropy": _quantity("own entropy", entropy, weight, "mean of H(q), nats: the log-loss the model expects"),
+        "entropy": _quantity("expected log-loss", entropy, weight, "mean of H(q), nats: the log-loss if q were true"),
         "overconfidence": _quantity(
-            "log-loss - own entropy", loss - entropy, weight, "nats; > 0 overconfident, < 0 underconfident"
+            "log-loss - expected log-loss", loss - entropy, weight, "nats; > 0 overconfident, < 0 underconfident"
         ),
         "distance_bound": _quantity(
-            "E V is at least", apart, weight, "estimated lower bound of E V, V = sum_c |p - q|; <= 0: none is seen"
+            "E V is at least",
+            apart,
+            weight,
+            "estimated lower bound on E V, V = sum_c |p - q|; <= 0: no difference detected",
         ),
     }
 
@@ -271,12 +275,12 @@ def _from_truth(p: np.ndarray, q: np.ndarray, weight: np.ndarray) -> dict[str, Q
     total = _quantity("E D", divergence, weight, "divergence of q from p, D = sum_c p log(p / q), nats")
     bound = float(np.sqrt(2 * total.value))
     return {
-        "bayes_error": _quantity("Bayes error J*", best, weight, "mean of 1 - max p: no classifier errs less"),
+        "bayes_error": _quantity("Bayes error J*", best, weight, "mean of 1 - max p: the lowest possible error"),
         "true_error": _quantity(
             "error J under p", made, weight, "mean of 1 - p(decision): J without the noise of labels"
         ),
         "excess_error": _quantity(
-            "excess error J - J*", made - best, weight, "what the model's decisions lose against the best"
+            "excess error J - J*", made - best, weight, "error of the model's decisions minus the lowest possible error"
         ),
         "distance": _quantity("E V", apart, weight, "variational distance, V = sum_c |p - q|, 0 to 2"),
         "square_distance": _quantity("E V^2", apart**2, weight, "mean square of the variational distance"),
@@ -285,7 +289,7 @@ def _from_truth(p: np.ndarray, q: np.ndarray, weight: np.ndarray) -> dict[str, Q
             "sqrt(2 E D)",
             bound,
             total.std_error / bound if bound > 0 else total.std_error,  # d sqrt(2 D) / dD = 1 / sqrt(2 D)
-            "upper bound of the excess error J - J*, never an error estimate; vacuous above J",
+            "upper bound on the excess error J - J*, never an error estimate; vacuous above J",
         ),
     }
 
@@ -303,16 +307,16 @@ def _sided(confidence: np.ndarray, gap: np.ndarray, weight: np.ndarray) -> np.nd
     """s(x) gap with s the sign of the mean gap in the row's bin of confidence, as seen in the other half of the rows.
 
     Bins (equal mass) and halves (every second value) are functions of the confidence alone: ties stay together, the
-    order of rows does not matter, weight two is the row twice, and no label takes part in its own sign.
+    order of rows does not matter, a weight of 2 is equivalent to repeating the row, and no label affects its own sign.
     """
-    place = np.unique(confidence.round(12), return_inverse=True)[1]  # rounding in the last bit is no new value
+    place = np.unique(confidence.round(12), return_inverse=True)[1]  # rounding does not make a new value
     mass = np.bincount(place, weight)
     middle = (np.cumsum(mass) - mass / 2) / mass.sum()
     rank = np.minimum((middle * N_BINS).astype(int), N_BINS - 1)[place]
     half = place % 2
     total = np.bincount(half * N_BINS + rank, weight * gap, minlength=2 * N_BINS).reshape(2, N_BINS)
     seen = total[1 - half, rank]
-    return np.where(seen < 0, -gap, gap)  # nothing seen: taken as overconfident, the usual fault
+    return np.where(seen < 0, -gap, gap)  # no gap in the other half: taken as overconfident, the usual case
 
 
 def _labelled(

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 import mixent
 from mixent.base.options import Options
 from mixent.base.registry import Entry, entries, family_of, find
+from mixent.base.text import with_library
 from mixent.core import serialize
 from mixent.core.driver import Run, Status, Step
 from mixent.core.serialize import SavedFileError
@@ -154,7 +155,7 @@ class _Storable:
 def _refuse_foreign(value: Any, name: str) -> None:
     columns = "" if name.startswith("the base of") else ", give its answers as columns of the table (OutputColumns)"
     raise TypeError(
-        f"{name} is a {other_libraries.whose(value)}, and a mixent file holds mixent's own models; take mixent "
+        f"{name} is a {with_library(value)}, and a mixent file holds mixent's own models; take mixent "
         f"bases{columns}, or save(model, path, foreign='skops')"
     )
 
@@ -168,7 +169,7 @@ def _check(model: Any, done: dict[int, Any]) -> None:
     state = vars(model)
     for name, kind in entry.state.items():
         if not isinstance(state.get(name, ABSENT), kind):
-            raise ValueError(f"{name} is missing or no {_name_of(kind)}")
+            raise ValueError(f"{name} is missing or is not of type {_name_of(kind)}")
     _complete(model)
     for name, value in state.items():
         for options in _options_in(value):

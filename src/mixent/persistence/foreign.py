@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mixent.base.text import with_library
 from mixent.core.serialize import SavedFileError
 
 INSTALL = 'pip install "mixent[skops]"'
@@ -19,27 +20,20 @@ TREES = (  # whose numbers are places in other arrays: `check_parts` sees that t
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
 )
-PACKAGES = {"sklearn": "scikit-learn"}  # module: what people call it
-
-
-def whose(value: Any) -> str:
-    """A type and its library, such as `GaussianNB of scikit-learn`."""
-    package = type(value).__module__.partition(".")[0]
-    return f"{type(value).__name__} of {PACKAGES.get(package, package)}"
 
 
 def pack(value: Any) -> bytes | None:
-    """An estimator as bytes, read back once to see that it can be; None: it is no estimator."""
+    """An estimator as bytes, read back once to see that it can be; None: it is not an estimator."""
     if not hasattr(value, "fit") or isinstance(value, type):
         return None
-    io = _skops(f"to save a {whose(value)}")
+    io = _skops(f"to save a {with_library(value)}")
     try:
         data = io.dumps(_without_checks(value))
         io.loads(data, trusted=io.get_untrusted_types(data=data))
     except Exception as error:  # whatever it stumbles over, the model cannot be saved so
         raise TypeError(
-            f"skops cannot save a {whose(value)} and read it again ({error}); a mixent model inside it should be a "
-            "base itself, and functions of your own cannot be saved"
+            f"skops cannot save a {with_library(value)} and read it again ({error}); a mixent model inside it should "
+            "be a base itself, and functions of your own cannot be saved"
         ) from error
     return data
 

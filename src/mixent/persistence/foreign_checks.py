@@ -84,7 +84,7 @@ def _width(model: Any, part: Any) -> int:
 
 
 def _check_tree(tree: Any, owner: Any) -> None:
-    _need(isinstance(owner, BaseDecisionTree), tree, "it is no part of a model of trees")
+    _need(isinstance(owner, BaseDecisionTree), tree, "it is not part of a model of trees")
     _need(0 < tree.node_count <= tree.capacity, tree, "nodes are missing")  # first: more would be read below
     _need(tree.n_features == _width(owner, tree), tree, "it has other columns than its model")
     n_classes = np.max(getattr(owner, "n_classes_", 1))
@@ -95,14 +95,14 @@ def _check_tree(tree: Any, owner: Any) -> None:
 
 
 def _check_nodes(tree: Any, leaf: Any, below: Any, column: Any, width: int) -> None:
-    """Nodes that are no leaves have two others, (m, 2), further down, so that there is no circle, and a column."""
+    """Inner nodes have two others, (m, 2), further down, so that there is no circle, and a column."""
     inside = ((below > np.arange(len(leaf))[:, None]) & (below < len(leaf))).all(axis=1)
     _need(len(leaf) and (leaf | inside).all(), tree, "a branch leads out of it")
     _need((leaf | ((column >= 0) & (column < width))).all(), tree, "it asks for a column that is not there")
 
 
 def _check_boosted(tree: Any, owner: Any) -> None:
-    _need(isinstance(owner, BaseHistGradientBoosting), tree, "it is no part of a model of trees")
+    _need(isinstance(owner, BaseHistGradientBoosting), tree, "it is not part of a model of trees")
     nodes, width, sets = tree.nodes, _boosted_width(owner), tree.raw_left_cat_bitsets
     leaf = nodes["is_leaf"] != 0
     below = np.stack([nodes["left"], nodes["right"]], axis=1).astype(np.int64)  # from unsigned

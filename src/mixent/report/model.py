@@ -149,7 +149,7 @@ def _labelled(y: np.ndarray, classes: np.ndarray, n_rows: int) -> np.ndarray:
     if len(y) != n_rows:
         raise ValueError(f"y must have one label for each of {n_rows} rows; it has {len(y)}")
     known = labelled_rows(y)
-    encode(y[known], classes)  # names the row whose label is no class of the model
+    encode(y[known], classes)  # names the row whose label is not a class of the model
     return known
 
 

@@ -21,7 +21,7 @@ BOUNDS = {  # quantities of an ErrorReport
     "error": SCALES["error"],
     "expected_error": Scale("expected error (%)", 100, 1),
     "log_loss": SCALES["log_loss"],
-    "entropy": Scale("own entropy (nats)", 1, 3),
+    "entropy": Scale("expected log-loss (nats)", 1, 3),
     "overconfidence": Scale("overconfidence (nats)", 1, 3),
 }
 MEANINGS = [  # of these quantities
@@ -29,8 +29,8 @@ MEANINGS = [  # of these quantities
     "Expected error: what the model's own probabilities predict, the mean of one minus the largest probability; if it "
     "is lower than the error, the model is overconfident.",
     "Log-loss: mean of -log of the probability of the true class.",
-    "Own entropy: the log-loss that the model's own probabilities predict.",
-    "Overconfidence: log-loss minus own entropy; positive if the model is overconfident, negative if it is "
+    "Expected log-loss: the log-loss that the model's own probabilities predict.",
+    "Overconfidence: log-loss minus expected log-loss; positive if the model is overconfident, negative if it is "
     "underconfident.",
 ]
 

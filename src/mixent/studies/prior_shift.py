@@ -400,7 +400,8 @@ def _shares_of(priors: Any, classes: np.ndarray) -> np.ndarray:
     for label, value in zip(given, share):
         if value > 0 and label not in names:
             raise ValueError(
-                f"priors has a frequency {value:.3g} of class {label!r}, which is no label in y; the labels are {names}"
+                f"priors has a frequency {value:.3g} of class {label!r}, which is not a label in y; the labels "
+                f"are {names}"
             )
     by_label = dict(zip(given, share))
     return np.array([by_label.get(label, 0.0) for label in names])

@@ -207,7 +207,7 @@ BAD_MODELS = {
     "no_schema.mixent": (lambda: altered(lambda tree: tree["model"]["state"].pop("schema_")), "schema_ is missing"),
     "wrong_schema.mixent": (
         lambda: altered(lambda tree: tree["model"]["state"].update(schema_=5)),
-        "schema_ is missing or no",
+        "schema_ is missing or is not of type",
     ),
 }
 

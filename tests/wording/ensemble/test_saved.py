@@ -144,7 +144,7 @@ def put(name, value):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("boosting", dropped("estimators_"), "estimators_ is missing or no list"),
+        ("boosting", dropped("estimators_"), "estimators_ is missing or is not of type list"),
         ("boosting", put("estimators_", []), "a stage is missing or is not a classifier"),
         ("boosting", put("estimators_", [1, 2, 3]), "a stage is missing or is not a classifier"),
         ("boosting", lambda s: s["estimators_"].pop(), "a stage is missing or is not a classifier"),
@@ -167,10 +167,10 @@ def put(name, value):
             lambda s: s["fitted_"].append(s["fitted_"].pop() and 3),
             "a classifier is missing or is not a classifier",
         ),
-        ("stack", dropped("members_"), "members_ is missing or no Members"),
-        ("stack", dropped("run_"), "run_ is missing or no Run"),
+        ("stack", dropped("members_"), "members_ is missing or is not of type Members"),
+        ("stack", dropped("run_"), "run_ is missing or is not of type Run"),
         ("stack of places", put("regions_", {"$tuple": [1]}), "regions_ has no mixture"),
-        ("chain", dropped("chains_"), "chains_ is missing or no tuple"),
+        ("chain", dropped("chains_"), "chains_ is missing or is not of type tuple"),
     ],
 )
 def test_a_damaged_ensemble_is_refused(name, change, message, path):

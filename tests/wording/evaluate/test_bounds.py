@@ -18,7 +18,7 @@ def test_errors_on_labelled_rows():
     report = error_bounds(y, q, CLASSES, true_proba=p)
     lines = str(report).splitlines()
     assert lines[0] == "Errors on 200 labelled rows; p is the truth, q the model"
-    assert "upper bound of the excess error J - J*, never an error estimate" in lines[-2]
+    assert "upper bound on the excess error J - J*, never an error estimate" in lines[-2]
 
 
 @pytest.mark.parametrize(

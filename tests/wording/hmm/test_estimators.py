@@ -24,7 +24,7 @@ def test_chain_is_missing_or_no_fittedchain(tmp_path):
     damaged = clone(model)
     damaged.schema_, damaged.variables_, damaged.by_row_ = model.schema_, model.variables_, False
     mixent.save(damaged, tmp_path / "d.mixent")
-    with pytest.raises(SavedFileError, match="chain_ is missing or no FittedChain"):
+    with pytest.raises(SavedFileError, match="chain_ is missing or is not of type FittedChain"):
         mixent.load(tmp_path / "d.mixent")
 
 

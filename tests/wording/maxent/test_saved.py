@@ -34,7 +34,7 @@ def test_a_joint_model_without_a_part_is_refused(tmp_path):
     model = MaxEntJoint(prior_variance=1.0).fit(X[["color", "flag"]])
     model.terms_ = None
     serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
-    with pytest.raises(mixent.persistence.SavedFileError, match="terms_ is missing or no tuple"):
+    with pytest.raises(mixent.persistence.SavedFileError, match="terms_ is missing or is not of type tuple"):
         mixent.load(tmp_path / "m.mixent")
 
 
@@ -43,5 +43,5 @@ def test_a_mixture_in_the_place_of_a_maximum_entropy_model_is_refused(tmp_path):
     model = mixent.MixtureClassifier(1).fit(X[["size", "color"]], Y)
     model.params_ = MaxEntClassifier("bins", prior_variance=1.0).fit(X, Y).params_
     serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
-    with pytest.raises(mixent.persistence.SavedFileError, match="params_ is missing or no MixtureParams"):
+    with pytest.raises(mixent.persistence.SavedFileError, match="params_ is missing or is not of type MixtureParams"):
         mixent.load(tmp_path / "m.mixent")

@@ -48,17 +48,17 @@ def test_a_margin_that_mixent_does_not_know_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "part", "said"),
     [
-        ("linear", "function_", "no DiscriminantFunction"),
-        ("linear", "encoder_", "no Encoder or None"),
-        ("rbf", "kernel_", "no Kernel or None"),
-        ("rbf by features", "feature_map_", "no Nystrom or FisherKernel or None"),
-        ("linear", "calibration_", "no Calibration"),
-        ("linear", "margin_", "no MarginPrior"),
-        ("linear", "schema_", "no Schema"),
-        ("linear", "run_", "no Run"),
-        ("Gaussians", "distribution_", "no ClassNormalWisharts"),
-        ("Gaussians", "encoder_", "no Encoder"),
-        ("Gaussians, rbf", "components_", "no KernelComponents or None"),
+        ("linear", "function_", "is not of type DiscriminantFunction"),
+        ("linear", "encoder_", "is not of type Encoder or None"),
+        ("rbf", "kernel_", "is not of type Kernel or None"),
+        ("rbf by features", "feature_map_", "is not of type Nystrom or FisherKernel or None"),
+        ("linear", "calibration_", "is not of type Calibration"),
+        ("linear", "margin_", "is not of type MarginPrior"),
+        ("linear", "schema_", "is not of type Schema"),
+        ("linear", "run_", "is not of type Run"),
+        ("Gaussians", "distribution_", "is not of type ClassNormalWisharts"),
+        ("Gaussians", "encoder_", "is not of type Encoder"),
+        ("Gaussians, rbf", "components_", "is not of type KernelComponents or None"),
     ],
 )
 def test_a_model_without_a_part_is_refused(name, part, said, tmp_path):
@@ -79,7 +79,7 @@ def test_a_damaged_kernel_inside_a_model_is_refused(tmp_path):
         mixent.load(tmp_path / "m.mixent")
     model.feature_map_.root_ = None
     serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
-    with pytest.raises(SavedFileError, match=r"damaged \(root_ is missing or no ndarray"):
+    with pytest.raises(SavedFileError, match=r"damaged \(root_ is missing or is not of type ndarray"):
         mixent.load(tmp_path / "m.mixent")
 
 

@@ -20,7 +20,7 @@ from ...studies.test_prior_shift import ON_TRUTH, Even, Y
         (
             {"a": 0.5, "z": 0.5},
             None,
-            "priors has a frequency 0.5 of class 'z', which is no label in y; the labels are ",
+            "priors has a frequency 0.5 of class 'z', which is not a label in y; the labels are ",
         ),
         ([0.2, 0.3, 0.5], 0, "size must be a whole number >= 1; got 0"),
     ],
