@@ -55,7 +55,12 @@ def three():
 
 def test_facts_are_the_values_of_the_model(three):
     facts = facts_of(three)
-    assert facts["gap"] == three.gap_ and facts["C"] == {"value": 2.0, "chosen_by": "user", "tried": []}
+    assert facts["gap"] == three.gap_ and facts["C"] == {
+        "value": 2.0,
+        "bounds_multipliers": True,
+        "chosen_by": "user",
+        "tried": [],
+    }
     assert facts["support"]["leave_one_out"] == three.loo_estimate_ and facts["support"]["of"] == 150
     support = [np.sum(Y[three.support_] == label) for label in three.classes_]
     assert [entry["support"] for entry in facts["classes"]] == support
@@ -84,9 +89,17 @@ def test_how_C_was_found():
     assert len(table.rows) == len(chosen.C_tried_)
     apart = X + 20.0 * (TWO == "yes")[:, None]
     fixed = MEDClassifier(margin="fixed", calibration=None).fit(apart, TWO)
-    assert facts_of(fixed)["C"] == {"value": None, "chosen_by": None, "tried": []}
+    assert facts_of(fixed)["C"] == {"value": None, "bounds_multipliers": False, "chosen_by": None, "tried": []}
     few = MEDClassifier(random_state=0).fit(X[[0, 100]], TWO[[0, 100]])
     assert facts_of(few)["C"]["chosen_by"] == "default"
+
+
+@pytest.mark.parametrize("margin", ["laplace", "exponential", "gaussian"])
+def test_C_is_called_a_bound_only_where_it_bounds_the_multipliers(margin):
+    noise = np.random.default_rng(0).permutation(TWO)  # rows that cannot be separated
+    model = MEDClassifier(margin=margin, C=2.0, calibration=None).fit(X, noise)
+    largest = model.multipliers_.max()
+    assert bool(largest < 2.0) is facts_of(model)["C"]["bounds_multipliers"] is (margin != "gaussian")
 
 
 def test_margins_are_drawn_on_the_training_rows_alone(three):

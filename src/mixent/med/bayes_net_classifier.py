@@ -52,6 +52,7 @@ class MEDBayesNetClassifier(MEDModelBase):
         for each class. For trees that are learned see MEDTreeClassifier.
     C : "auto" or float
         Upper bound on each row's multiplier; "auto" chooses it by cross-validated log-loss.
+        With margin="gaussian" there is no bound; 1 / C is the standard deviation of the prior.
     margin : "laplace", "exponential", "gaussian", "fixed" or Margin
         Prior of the margins, in nats of the log-likelihood ratio. Its mode is the 0.1 quantile of the margins before
         discrimination, limited to the range from 0.1 (rows must be classified correctly) to 2 (well separated classes

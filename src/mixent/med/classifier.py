@@ -70,11 +70,11 @@ class MEDClassifier(MEDBase):
 
         J(λ) = sum_k w_k u(λ_k) - log Z(λ),   for two classes  sum_t w_t u(λ_t) - 1/2 |sum_t w_t λ_t y_t x_t|^2,
 
-    over multipliers 0 <= λ < C, one for each row and other class, jointly for all classes. For the Laplace prior of the
-    margins u(λ) = λ + log(1 - (λ/C)^2), for the exponential prior of Theorem 2 u(λ) = λ + log(1 - λ/C). Without the
-    logarithm this is a support vector machine [2]_. Depending on the kernel, coordinate ascent maximizes J, or Newton's
-    method minimizes the primal objective; the objective never decreases, and the difference between primal and dual is
-    the duality gap. The solution is sparse: removing a row with λ = 0 changes nothing.
+    over multipliers λ >= 0, one for each row and other class, jointly for all classes; λ < C for the Laplace prior of
+    the margins, u(λ) = λ + log(1 - (λ/C)^2), and for the exponential prior of Theorem 2, u(λ) = λ + log(1 - λ/C).
+    Without the logarithm this is a support vector machine [2]_. Depending on the kernel, coordinate ascent maximizes J,
+    or Newton's method minimizes the primal objective; the objective never decreases, and the difference between primal
+    and dual is the duality gap. The solution is sparse: removing a row with λ = 0 changes nothing.
 
     Class probabilities are a softmax of the discriminant functions times a constant, which is fitted to the scores of
     held-out rows (calibration="temperature"), mixed with a share 1 / (n + 2) of the uniform distribution. For two
@@ -91,6 +91,7 @@ class MEDClassifier(MEDBase):
     C : "auto" or float
         Upper bound on each row's multiplier, like C of a support vector machine. "auto" chooses it by cross-validated
         log-loss of the labelled rows (at most 3 with uncertain labels). The exponential margin prior needs C > 1.
+        With margin="gaussian" there is no bound; 1 / C is the standard deviation of the prior.
     margin : "laplace", "exponential", "gaussian", "fixed" or Margin
         Prior of the margins, with its mode at 1, or at the `target` of a `Margin`. "fixed" is the hard margin: `fit`
         raises an error if the classes cannot be separated.

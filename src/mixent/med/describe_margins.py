@@ -94,13 +94,15 @@ def margin_facts(model: MEDBase) -> Facts:
 
 
 def _bound(model: MEDBase) -> Facts:
-    """C, how it was chosen, and the values tried."""
+    """C, whether it bounds the multipliers, how it was chosen, and the values tried."""
     tried = [{name: float(value) for name, value in entry.items()} for entry in model.C_tried_]
+    bounds = bool(np.isfinite(model.margin_.upper))
     if model.C_ is None:
-        return {"value": None, "chosen_by": None, "tried": tried}
+        return {"value": None, "bounds_multipliers": bounds, "chosen_by": None, "tried": tried}
     chosen_by = "cross-validation" if tried else "default"
     return {
         "value": float(model.C_),
+        "bounds_multipliers": bounds,
         "chosen_by": chosen_by if isinstance(model.C, str) else "user",
         "tried": tried,
     }
@@ -115,13 +117,19 @@ def training_texts(facts: Mapping[str, Any], trained: bool) -> list[str]:
 def _bound_text(bound: Mapping[str, Any]) -> str:
     if bound["value"] is None:
         return ""
-    text = f"Upper bound on the multipliers: C = {bound['value']:g}"
+    value = f"C = {bound['value']:g}, {_choice_text(bound)}"
+    if bound["bounds_multipliers"]:
+        return f"Upper bound on the multipliers: {value}"
+    return f"Scale of the margin prior: {value}; its standard deviation is 1 / C. The multipliers have no upper bound"
+
+
+def _choice_text(bound: Mapping[str, Any]) -> str:
     if bound["chosen_by"] == "user":
-        return f"{text}, as given"
+        return "as given"
     if bound["chosen_by"] == "default":
-        return f"{text} (default, since there are too few labelled rows to choose it)"
+        return "the default, since there are too few labelled rows to choose it"
     best = min(entry["log_loss"] for entry in bound["tried"])
-    return f"{text}, chosen among {len(bound['tried'])} values by cross-validation (log-loss {best:.3f} nats)"
+    return f"chosen among {len(bound['tried'])} values by cross-validation (log-loss {best:.3f} nats)"
 
 
 def _margin_text(facts: Mapping[str, Any]) -> str:

@@ -53,17 +53,19 @@ class MEDGaussianClassifier(MEDBase):
     under which every training row attains its required margin in expectation, the solution is the one closest to this
     prior (least relative entropy; [1]_, section 3.1.1).  Maximizes the dual
 
-        J(λ) = sum_k w_k u(λ_k) - sum_s log Z_s(λ) / Z_s(0),     0 <= λ < C          (equations 16 to 18, corrected)
+        J(λ) = sum_k w_k u(λ_k) - sum_s log Z_s(λ) / Z_s(0)                          (equations 16 to 18, corrected)
 
-    where row t has weight w_t^s = [y_t = s](1 + sum_y l_ty) - [y_t != s] l_ts in class s. Newton's method minimizes the
-    primal objective: its negative never decreases, and the difference between primal and dual is the duality gap.
+    over multipliers λ >= 0 (λ < C for the Laplace and exponential margin priors), where row t has weight
+    w_t^s = [y_t = s](1 + sum_y λ_ty) - [y_t != s] λ_ts in class s. Newton's method minimizes the primal objective: its
+    negative never decreases, and the difference between primal and dual is the duality gap.
 
     Parameters
     ----------
     C : "auto" or float
         Upper bound on each row's multiplier. "auto" chooses it by cross-validated log-loss, with dozens of fits, each
         of which takes seconds with about 20 or more encoded columns. Any C > 0 is allowed: where all multipliers are
-        0, the Gaussians are those of the prior.
+        0, the Gaussians are those of the prior. With margin="gaussian" there is no bound; 1 / C is the standard
+        deviation of the prior.
     margin : "laplace", "exponential", "gaussian" or Margin
         Prior of the margins. Its mode is the 0.1 quantile of the labelled rows' margins under the prior (l_alpha in
         [1]_), unless a `Margin` sets another. Unlabelled rows are only used if that margin is positive; with such rows

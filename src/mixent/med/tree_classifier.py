@@ -54,6 +54,7 @@ class MEDTreeClassifier(MEDModelBase):
         model of continuous columns.
     C : "auto" or float
         Upper bound on each row's multiplier; "auto" chooses it by cross-validated log-loss.
+        With margin="gaussian" there is no bound; 1 / C is the standard deviation of the prior.
     margin : "laplace", "exponential", "gaussian", "fixed" or Margin
         Prior of the margins, in nats of the log-likelihood ratio. Its mode is the 0.1 quantile of the margins before
         discrimination, but at least 2, unless a `Margin` sets another. "fixed" is the hard margin ([1]_, section 3.7):

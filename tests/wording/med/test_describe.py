@@ -23,6 +23,14 @@ def test_for_the_labels_inferred_at_the_end_the_objective():
     assert "For the labels inferred at the end, the objective is at most" in str(model.summary())
 
 
+def test_C():
+    options = {"C": 2.0, "calibration": None}
+    assert "Upper bound on the multipliers: C = 2, as given." in str(MEDClassifier(**options).fit(X, TWO).summary())
+    text = " ".join(str(MEDClassifier(margin="gaussian", **options).fit(X, TWO).summary()).split())
+    assert "Scale of the margin prior: C = 2, as given; its standard deviation is 1 / C." in text
+    assert "The multipliers have no upper bound." in text and "Upper bound on" not in text
+
+
 def test_hard_margin():
     apart = X + 20.0 * (TWO == "yes")[:, None]
     fixed = MEDClassifier(margin="fixed", calibration=None).fit(apart, TWO)
