@@ -15,6 +15,7 @@ from mixent.base.options import Options
 CLASSES = [getattr(mixent, name) for name in mixent.__all__ if inspect.isclass(getattr(mixent, name))]
 CLASSES = [cls for cls in CLASSES if not issubclass(cls, Warning)]
 FITTED = [cls for cls in CLASSES if hasattr(cls, "predict")]  # the others transform, and maximize nothing
+CLOSED_FORM = [mixent.KernelFisherClassifier, mixent.TunedClassifier]  # and grids: nothing is fitted in steps
 FACTS = [cls for cls in CLASSES if is_dataclass(cls) or issubclass(cls, Options)]  # given by the user, not fitted
 FUNCTIONS = [getattr(mixent, name) for name in mixent.__all__ if inspect.isfunction(getattr(mixent, name))]
 
@@ -46,7 +47,7 @@ def public_members(cls):
 def test_an_estimator_states_its_objective(cls):
     doc = inspect.getdoc(cls)
     assert "Maximizes" in doc and "log" in doc
-    assert re.search("never (falls|decreases)", doc)
+    assert bool(re.search("never (falls|decreases)", doc)) is (cls not in CLOSED_FORM)
 
 
 @pytest.mark.parametrize("cls", CLASSES)

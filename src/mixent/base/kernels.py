@@ -86,8 +86,8 @@ class Polynomial(Kernel):
     degree : int
         Degree of the polynomial.
     gamma : "scale" or float
-        "scale" is 1 / (encoded columns x the variance of all their entries). KernelFisherClassifier also takes "auto",
-        which chooses gamma.
+        Coefficient of the kernel: of x . x' here, of the squared distance in `RBF`. "scale" is 1 / (encoded columns x
+        the variance of all their entries). KernelFisherClassifier also takes "auto", which chooses gamma.
     coef0 : float
         Constant that is added before the power is taken.
     n_landmarks : "auto", int or None

@@ -16,7 +16,7 @@ Fisher's directions (Mika et al. 1999; for more than two classes Hastie, Buja an
 
     Y' H Y t = a2 Y' W Y t,
 
-which maximize the variance between classes over the variance within classes plus lam |f|^2.
+which maximize the variance between classes over the variance within classes plus lam |f|^2 / N (N: the total weight).
 """
 
 from __future__ import annotations

@@ -57,9 +57,9 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     rows used in training are too optimistic; for ridge regression these have an exact closed form and need no further
     fits. gamma="auto" and shrinkage="auto" choose from a grid.  Maximizes
 
-        sum_n w_n log p(y_n | leave-one-out scores of row n),
+        sum_n w_n log p(y_n | leave-one-out scores of row n)
 
-    whose best value over the grid never decreases. Only the encoding of the columns uses all rows.
+    over the grid. Only the encoding of the columns uses all rows.
 
     A missing value of a numeric column is replaced by the mean, with an indicator column; categories are one-hot
     encoded (all zero for a missing value), as for MEDClassifier.

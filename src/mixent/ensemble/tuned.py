@@ -48,8 +48,8 @@ class TunedClassifier(ProbabilisticClassifier):
 
         sum_n w_n log p(y_n | x_n)
 
-    over the settings of `grid`, with the same folds for all; the best setting is fitted to all rows. The log-likelihood
-    of the best setting never falls below that of the first. The classifier itself has its own objective.
+    over the settings of `grid`, with the same folds for all; the best setting is fitted to all rows. The
+    classifier itself has its own objective.
 
     Parameters
     ----------
