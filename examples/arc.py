@@ -61,7 +61,7 @@ X, y = make_rows(N_ROWS, SEEDS[0])
 fitted = {name: model.fit(X, y) for name, model in models(SEEDS[0]).items()}
 figure, axes = plt.subplots(2, 2, figsize=(11, 8.2), layout="constrained", sharex=True, sharey=True)
 for ax, (name, model) in zip(axes.flat, fitted.items()):
-    BoundaryDisplay.from_estimator(model, X, y).plot(ax)
+    BoundaryDisplay.from_estimator(model, X, y, ax=ax)
     ax.set_title(name, loc="left", fontsize="medium")
 plt.show()
 
@@ -76,8 +76,8 @@ print(
     f"{len(cubic.support_)} of {N_ROWS} rows have a multiplier; the fit is within {cubic.gap_:.0e} nats of the optimum"
 )
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
-MarginsDisplay.from_estimator(cubic, X, y).plot(left)
-MultipliersDisplay.from_estimator(cubic).plot(right)
+MarginsDisplay.from_estimator(cubic, X, y, ax=left)
+MultipliersDisplay.from_estimator(cubic, ax=right)
 plt.show()
 
 # %%

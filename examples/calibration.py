@@ -46,7 +46,7 @@ for way, (error, loss, off) in results.items():
 
 figure, axes = plt.subplots(1, 2, figsize=(10.2, 5.4), layout="constrained")
 for ax, way in zip(axes, (None, "temperature")):
-    ReliabilityDisplay.from_estimator(margins[way], new, truth).plot(ax)
+    ReliabilityDisplay.from_estimator(margins[way], new, truth, ax=ax)
     ax.set_title(f"calibration={way!r}", loc="left", fontsize="medium")
 plt.show()
 
@@ -64,7 +64,7 @@ for name, (error, loss, off) in density.items():
 
 figure, axes = plt.subplots(1, 2, figsize=(10.2, 5.4), layout="constrained")
 for ax, (name, model) in zip(axes, (("fixed structure", naive), ("searched, with a temperature", searched))):
-    ReliabilityDisplay.from_estimator(model, new, truth).plot(ax)
+    ReliabilityDisplay.from_estimator(model, new, truth, ax=ax)
     ax.set_title(name, loc="left", fontsize="medium")
 plt.show()
 
@@ -73,5 +73,5 @@ plt.show()
 # ---------------------
 # 1 less the largest probability, row by row: errors should be where the model is in doubt.
 
-UncertaintyDisplay.from_estimator(margins["temperature"], new, truth).plot()
+UncertaintyDisplay.from_estimator(margins["temperature"], new, truth)
 plt.show()

@@ -50,7 +50,7 @@ for name, strength in sorted(constraints.strength.items(), key=lambda item: -ite
 # In the picture, each panel is a column: above zero its value is evidence for slow progress, below zero for fast. The
 # gray hill shows where the rows are, the point at the right the contribution of a missing value. Words have dots.
 
-ConstraintsDisplay.from_estimator(model, n_features=6).plot()
+ConstraintsDisplay.from_estimator(model, n_features=6)
 plt.show()
 
 # %%
@@ -69,5 +69,5 @@ why = model.explain(new)
 surest, closest = int(why.log_odds.argmax()), int(np.abs(why.log_odds).argmin())
 print(f"parts add up to within {np.abs(why.baseline + why.parts.sum(axis=1) - why.log_odds).max():.0e} nats")
 for row in (surest, closest):
-    ExplanationDisplay.from_estimator(model, new, row=row).plot()
+    ExplanationDisplay.from_estimator(model, new, row=row)
 plt.show()

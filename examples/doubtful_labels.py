@@ -58,12 +58,12 @@ for name, (X, y) in ways.items():
 
 figure, axes = plt.subplots(1, 2, figsize=(10.2, 5.4), layout="constrained")
 for ax, name in zip(axes, ("as if certain", "with their doubt")):
-    ReliabilityDisplay.from_estimator(models[name], test.X, test.y).plot(ax)
+    ReliabilityDisplay.from_estimator(models[name], test.X, test.y, ax=ax)
     ax.set_title(name, loc="left", fontsize="medium")
 plt.show()
 
 # %%
-RegionsDisplay.from_estimator(models["with their doubt"], rows.X, labels).plot()
+RegionsDisplay.from_estimator(models["with their doubt"], rows.X, labels)
 plt.title("boundary learned from labels of which many are wrong", loc="left", fontsize="medium")
 plt.show()
 

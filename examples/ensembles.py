@@ -45,7 +45,7 @@ print("log-loss on new rows:", {name: round(loss, 3) for name, loss in losses.it
 # %%
 # What an answer is worth: nats for the log-odds of malignant, as each classifier's probability of it rises.
 
-ConstraintsDisplay.from_estimator(stack).plot()
+ConstraintsDisplay.from_estimator(stack)
 plt.show()
 
 # %%
@@ -57,7 +57,7 @@ print(f"boosted: more than 99 % sure of {sure.sum()} rows, and right in {right:.
 
 figure, axes = plt.subplots(1, 2, figsize=(10.2, 5.4), layout="constrained")
 for ax, (name, model) in zip(axes, (("stacked", stack), ("boosted", boost))):
-    ReliabilityDisplay.from_estimator(model, new, truth).plot(ax)
+    ReliabilityDisplay.from_estimator(model, new, truth, ax=ax)
     ax.set_title(f"{name}: log-loss {losses[name]:.3f} nats", loc="left", fontsize="medium")
 plt.show()
 
@@ -80,7 +80,7 @@ curves = size_curves(
 )
 figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.0), layout="constrained")
 for ax, metric in zip(axes, ("error", "log_loss")):
-    EnsembleSizeDisplay.from_curves(curves).plot(ax, metric=metric, band=False)
+    EnsembleSizeDisplay.from_curves(curves, ax=ax, metric=metric, band=False)
 plt.show()
 print(curves.difference("maximum entropy", "votes", size=6, metric="log_loss"))
 

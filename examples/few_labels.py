@@ -30,7 +30,7 @@ helped = SharedMixtureClassifier(4, "VVV", random_state=0).fit(rows.X, few)
 
 figure, axes = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained", sharex=True, sharey=True)
 for ax, model, title in ((axes[0], alone, "the 40 labelled rows alone"), (axes[1], helped, "all 1000 rows")):
-    RegionsDisplay.from_estimator(model, rows.X, few).plot(ax)
+    RegionsDisplay.from_estimator(model, rows.X, few, ax=ax)
     for kind, shade, mark in (("metal", "#0072B2", "o"), ("wood", "#D55E00", "^")):  # the labelled ones, large
         ax.scatter(*rows.X[:40][rows.y[:40] == kind].T, s=60, color=shade, marker=mark, edgecolor="white", zorder=5)
     ax.set_title(f"learned from {title}", loc="left", fontsize="medium")

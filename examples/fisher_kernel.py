@@ -58,7 +58,7 @@ for name, model in models.items():
     print(f"{name:30} {errors[name]:.1%} of {len(new)} new sequences wrong")
 
 # %%
-RocCurvesDisplay.from_estimators(models, new, truth).plot()
+RocCurvesDisplay.from_estimators(models, new, truth)
 plt.show()
 
 # %%
@@ -83,5 +83,5 @@ plt.show()
 # %%
 # How many of the 40 labelled sequences keep which margin:
 
-MarginsDisplay.from_estimator(models["Fisher kernel"], X, y).plot()
+MarginsDisplay.from_estimator(models["Fisher kernel"], X, y)
 plt.show()

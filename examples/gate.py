@@ -41,7 +41,7 @@ for method in ("ml-product", "discounted"):
 # ---------
 # Both axes are normal deviates, so that rare errors have room. The two systems together are worth far more than either.
 
-VerificationDisplay.from_predictions(new.truth, {**llr, **new.scores}, target="client").plot()
+VerificationDisplay.from_predictions(new.truth, {**llr, **new.scores}, target="client")
 plt.show()
 
 # %%
@@ -66,5 +66,5 @@ for cost in (1, 10):
 
 VerificationDisplay.from_predictions(
     new.truth, {"exact": llr["exact"], "discounted": llr["discounted"]}, target="client", prior=prior
-).plot()
+)
 plt.show()

@@ -34,15 +34,14 @@ grown = SharedMixtureClassifier("auto", "VVV", search=Search("bic", 8, growth="i
 for stage in grown.path_:
     print(f"{stage.n_components} components: log-likelihood {stage.log_likelihood:9.2f} nats")
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.8), layout="constrained")
-growth = GrowthDisplay.from_estimator(grown)
-growth.plot(left, quantity="log_likelihood")
+growth = GrowthDisplay.from_estimator(grown, ax=left, quantity="log_likelihood")
 growth.plot(right)
 plt.show()
 
 # %%
 # What was kept: the four groups, losses from the classes' labels alone.
 
-RegionsDisplay.from_estimator(grown, rows.X, rows.y).plot()
+RegionsDisplay.from_estimator(grown, rows.X, rows.y)
 plt.show()
 
 # %%
@@ -58,7 +57,7 @@ for ax, criterion in zip(axes, ("bic", "dic_robust", "cv")):
     model = MixtureClassifier("auto", "VVV", search=search, random_state=0)
     model.fit(rows.X, rows.y)
     losses[criterion] = log_loss(test.y, model.predict_proba(test.X), model.classes_)
-    SelectionDisplay.from_estimator(model).plot(ax)
+    SelectionDisplay.from_estimator(model, ax=ax)
     ax.set_title(f"{criterion}: log-loss on new rows {losses[criterion]:.3f}", loc="left", fontsize="medium")
 plt.show()
 

@@ -49,13 +49,13 @@ truth, verdicts = make_verdicts(600, share=0.25, seed=0)
 
 fuser = Fuser(panel).fit(verdicts)
 print(f"{len(panel)} judges are worth about {fuser.dependence_.n_effective:.1f} independent ones")
-DependenceDisplay.from_estimator(fuser).plot()
+DependenceDisplay.from_estimator(fuser)
 plt.show()
 
 # %%
 # Judges that repeat each other share their weight.
 
-TrustDisplay.from_estimator(fuser).plot()
+TrustDisplay.from_estimator(fuser)
 plt.show()
 
 # %%

@@ -76,7 +76,7 @@ print(f"filled first:   error {after_filling[0]:.1%}, log-loss {after_filling[1]
 # table as it is gives the lower log-loss, and its probabilities can be taken at their word.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 5.0), layout="constrained")
-ReliabilityDisplay.from_estimator(model, new, truth).plot(left)
+ReliabilityDisplay.from_estimator(model, new, truth, ax=left)
 ConfusionMatrixDisplay.from_estimator(model, new, truth, ax=right, cmap="Blues", colorbar=False)
 plt.show()
 
@@ -85,7 +85,7 @@ plt.show()
 # ---------------------------
 # The map shows age and pressure with pain and smoking integrated out, exactly, by the same rule as missing values.
 
-display = RegionsDisplay.from_estimator(model, table, label, columns=("age", "pressure")).plot()
+display = RegionsDisplay.from_estimator(model, table, label, columns=("age", "pressure"))
 display.ax_.set(xlabel="age (years)", ylabel="pressure (mmHg)")
 plt.show()
 

@@ -38,7 +38,7 @@ for name, share in flagged.items():
 # The level set makes the training rows more evenly probable than the usual fit does: rows at the edge count more than
 # once, typical ones not at all.
 
-LikelihoodsDisplay.from_estimator(detector).plot()
+LikelihoodsDisplay.from_estimator(detector)
 plt.show()
 print(f"{len(detector.support_)} of {len(typical)} rows count")
 
@@ -58,7 +58,7 @@ models = {
     "gaussian": MEDNoveltyDetector("gaussian").fit(typical),
     "product, usual fit": MEDNoveltyDetector("product", objective="bayes").fit(typical),
 }
-curves = RocCurvesDisplay.from_estimators(models, rows, kind, pos_label="typical").plot()
+curves = RocCurvesDisplay.from_estimators(models, rows, kind, pos_label="typical")
 plt.show()
 area = {name: curve.auc for name, curve in curves.curves.items()}
 print({name: round(value, 3) for name, value in area.items()})

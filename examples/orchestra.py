@@ -44,7 +44,7 @@ MODELS = {"shared, 4": SharedMixtureClassifier(4, n_init=4, random_state=0)} | {
 
 def draw_map(ax: plt.Axes, model: Any, rows: Orchestra) -> None:
     """Regions, components, and the learned boundary beside the exact one."""
-    display = RegionsDisplay.from_estimator(model, rows.X, rows.y).plot(ax)
+    display = RegionsDisplay.from_estimator(model, rows.X, rows.y, ax=ax)
     mesh = np.stack([axis.ravel() for axis in np.meshgrid(*display.grid)], axis=1)
     shape = (len(display.grid[1]), len(display.grid[0]))
     handles, labels = list(ax.get_legend().legend_handles), [text.get_text() for text in ax.get_legend().get_texts()]
@@ -73,7 +73,7 @@ plt.show()
 # -----------------------------
 # Two of them belong to both classes.
 
-ComponentsDisplay.from_estimator(MODELS["shared, 4"]).plot()
+ComponentsDisplay.from_estimator(MODELS["shared, 4"])
 plt.show()
 
 # %%

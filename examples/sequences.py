@@ -57,7 +57,7 @@ for kind, chain in zip(model.classes_, model.models_):
 # path.
 
 hidden = HiddenMarkovModel(2).fit(incomplete)
-StatesDisplay.from_estimator(hidden, incomplete, sequence=1).plot()
+StatesDisplay.from_estimator(hidden, incomplete, sequence=1)
 plt.show()
 path = hidden.decode(incomplete)
 agree = (path == states).mean()
@@ -68,5 +68,5 @@ print(f"{agree:.1%} of all steps are given the state they had, also where nothin
 # Are the probabilities right?
 # ----------------------------
 
-ReliabilityDisplay.from_estimator(model, incomplete[test], y[test]).plot()
+ReliabilityDisplay.from_estimator(model, incomplete[test], y[test])
 plt.show()

@@ -143,7 +143,7 @@ plt.show()
 # %%
 # The same as mixent draws it: what the column adds to the log-odds at each of its values.
 
-ConstraintsDisplay.from_estimator(models["union"]).plot()
+ConstraintsDisplay.from_estimator(models["union"])
 plt.show()
 
 # %%

@@ -64,17 +64,17 @@ print(f"edge 0 - 1, neighbors:      probability {p:.2f}, mutual information {inf
 # Below the diagonal of each square is the mutual information of two columns: the dark band is the neighbors. Above it
 # are the weights after training for the decision: the band has faded, and the far pairs stand out.
 
-EdgeWeightsDisplay.from_estimator(margin).plot()
+EdgeWeightsDisplay.from_estimator(margin)
 plt.show()
 
 # %%
 # The most probable tree of true sites, by margins. The width of an edge is its probability.
 
-TreeDisplay.from_estimator(margin, label="true").plot()
+TreeDisplay.from_estimator(margin, label="true")
 plt.show()
 
 # %%
-RocCurvesDisplay.from_estimators({"trees by margins": margin, "trees by likelihood": likely}, new, truth).plot()
+RocCurvesDisplay.from_estimators({"trees by margins": margin, "trees by likelihood": likely}, new, truth)
 plt.show()
 
 # %%

@@ -36,7 +36,7 @@ estimate = fuser.prior_estimate_
 share = (hospital.truth == "ill").mean()
 print(f"ill: {fuser.prior_[1]:.1%}, interval {estimate.low[1]:.1%} to {estimate.high[1]:.1%}; in truth {share:.1%}")
 print(*fuser.warnings_, sep="\n")
-PriorsDisplay.from_estimator(fuser).plot()
+PriorsDisplay.from_estimator(fuser)
 plt.show()
 
 # %%
@@ -46,7 +46,7 @@ plt.show()
 # for less than one; nobody had to declare it.
 
 print(f"method: {fuser.method_}; together worth {fuser.dependence_.n_effective:.2f} independent sources")
-TrustDisplay.from_estimator(fuser).plot()
+TrustDisplay.from_estimator(fuser)
 plt.show()
 
 # %%
@@ -67,6 +67,6 @@ for name, proba in predictions.items():
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(10.2, 5.4), layout="constrained")
 for ax, name in zip(axes, ("mean of both", "fused")):
-    ReliabilityDisplay.from_predictions(hospital.truth, predictions[name], hospital.classes).plot(ax)
+    ReliabilityDisplay.from_predictions(hospital.truth, predictions[name], hospital.classes, ax=ax)
     ax.set_title(name, loc="left", fontsize="medium")
 plt.show()

@@ -2,8 +2,9 @@
 
 
 def drawn(display, ax=None, **options):
-    """The axes, after the display was drawn in them."""
-    assert display.plot(ax, **options) is display
+    """The axes, after the display was drawn in them (which it was already, where nothing else is wanted)."""
+    if display.ax_ is None or ax is not None or options:
+        assert display.plot(ax, **options) is display
     assert display.figure_ is display.ax_.figure
     display.figure_.canvas.draw()
     return display.ax_

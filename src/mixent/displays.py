@@ -1,4 +1,4 @@
-"""Pictures: each display computes in `from_...` and draws in `plot`. Needs matplotlib (`pip install mixent[plot]`)."""
+"""Pictures: each display is computed and drawn by `from_...`. Needs matplotlib (`pip install mixent[plot]`)."""
 
 from mixent.base.displays import ConvergenceDisplay
 from mixent.evaluate.displays.differences import CriticalDifferenceDisplay

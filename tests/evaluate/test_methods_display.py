@@ -128,7 +128,7 @@ def test_it_is_drawn_and_told():
     base = np.linspace(0.1, 0.12, 8)
     noise = 0.002 * np.outer([0.0, 1.1, -1.0, 1.2], np.tile([1, -1], 4)) + 1e-6 * np.arange(4)[:, None]
     cv = made([base + noise[0], base + noise[1], base + 1 + noise[2], base + 1 + noise[3]])
-    display = MethodScoresDisplay.from_comparison(cv).plot()
+    display = MethodScoresDisplay.from_comparison(cv)
     assert display.groups == [[0, 1], [2, 3]] and len(display._levels()) == 1
     bars = [line for line in display.ax_.lines if line.get_linewidth() == 3.6]
     assert len(bars) == 2
@@ -141,17 +141,15 @@ def test_it_is_drawn_and_told():
 
 
 def test_one_bad_method_does_not_push_the_others_together():
-    wide = MethodScoresDisplay.from_comparison(made([[0.1, 0.12], [0.2, 0.22], [9.0, 9.1]])).plot()
+    wide = MethodScoresDisplay.from_comparison(made([[0.1, 0.12], [0.2, 0.22], [9.0, 9.1]]))
     assert wide.ax_.get_xscale() == "log"
-    with_zero = MethodScoresDisplay.from_comparison(made([[0.0, 0.0], [0.2, 0.22], [9.0, 9.1]])).plot()
+    with_zero = MethodScoresDisplay.from_comparison(made([[0.0, 0.0], [0.2, 0.22], [9.0, 9.1]]))
     assert with_zero.ax_.get_xscale() == "linear"
 
 
 def test_ours_and_others_have_their_marks():
     cv = made(random_scores(0, k=3))
     candidates = {f"m{i}": SimpleNamespace(from_mixent=i == 0) for i in range(3)}
-    display = MethodScoresDisplay.from_comparison(
-        SimpleNamespace(cv=cv, candidates=candidates), metric="log_loss"
-    ).plot()
+    display = MethodScoresDisplay.from_comparison(SimpleNamespace(cv=cv, candidates=candidates), metric="log_loss")
     assert sum(display.from_mixent) == 1
     assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["mixent", "other"]

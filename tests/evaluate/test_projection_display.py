@@ -95,7 +95,7 @@ def test_it_is_drawn_for_any_model_and_any_columns():
     frame["color"] = np.where(CODES == 2, "red", "blue")
     frame.loc[::9, "a"] = np.nan
     proba = GaussianNB().fit(X, Y).predict_proba(X)
-    display = ProjectionDisplay.from_predictions(frame, Y, proba, np.unique(Y)).plot()
+    display = ProjectionDisplay.from_predictions(frame, Y, proba, np.unique(Y))
     wrong = np.unique(Y)[proba.argmax(axis=1)] != Y
     assert wrong.any() and (display.wrong == wrong).all()
     assert len(display.ax_.collections) == 4  # three classes and the crosses
@@ -119,7 +119,7 @@ def test_curves_of_each_class_against_the_others():
     from sklearn.metrics import roc_auc_score
 
     proba = GaussianNB().fit(X[::2], Y[::2]).predict_proba(X)
-    display = RocCurvesDisplay.from_classes(Y, proba, np.unique(Y)).plot()
+    display = RocCurvesDisplay.from_classes(Y, proba, np.unique(Y))
     for c, label in enumerate(np.unique(Y)):
         assert display.curves[label].auc == pytest.approx(roc_auc_score(label == Y, proba[:, c]))
     assert display.ax_.get_xlabel() == "False Positive Rate"

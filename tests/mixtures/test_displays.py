@@ -11,6 +11,7 @@ from sklearn.mixture import GaussianMixture
 
 import mixent
 from mixent import MixtureClassifier, SharedMixtureClassifier
+from mixent.base.displays import computed
 from mixent.displays import ComponentsDisplay, GrowthDisplay, RegionsDisplay, SelectionDisplay
 from mixent.options import Search
 
@@ -148,7 +149,7 @@ def test_what_nested_folds_chose_is_a_dot_each():
         {"n_components": 2, "covariance": "VVI", "error": 0.1, "folds": 3, "chosen": True},
         {"n_components": [2, 1], "covariance": ["VVI", "EEE"], "error": 0.2, "folds": 3},
     ]
-    display = SelectionDisplay.from_search(search, "error")
+    display = computed(SelectionDisplay.from_search, search, "error")
     display.joined = False
     ax = drawn(display)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["VVI, 2", "2\u00a0VVI + 1\u00a0EEE"]

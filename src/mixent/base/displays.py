@@ -1,15 +1,135 @@
-"""Displays that any fitted estimator may use: the objective, pass by pass."""
+"""What all displays share, and the display that any fitted estimator may use: the objective, pass by pass."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from mixent.base.style import FAINT, OKABE_ITO, Display, legend, tidy
+from mixent.base.style import FAINT, OKABE_ITO, axes_or_new, legend, tidy
 from mixent.core.driver import Step
+from mixent.show import Short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+D = TypeVar("D", bound="Display")
+RULE = "Parameters\n----------\n"  # of numpydoc
+
+
+def draws(compute: Callable[..., D]) -> Callable[..., D]:
+    """A class method `from_...` that computes a display, made to draw it at once, as those of scikit-learn do.
+
+    It takes `ax` and the options of `plot` as keywords. See `computed` for the display alone.
+    """
+
+    @wraps(compute)
+    def make(cls: Any, *args: Any, ax: Axes | None = None, **options: Any) -> D:
+        of_plot = {name: options.pop(name) for name in _plot_options(cls) if name in options}
+        return compute(cls, *args, **options).plot(ax, **of_plot)
+
+    return make
+
+
+def computed(make: Callable[..., D], *args: Any, **options: Any) -> D:
+    """The display of a class method `from_...`, not drawn: for pages, and for displays made from other sources.
+
+    Parameters
+    ----------
+    make : class method, such as `ReliabilityDisplay.from_estimator`
+    *args, **options : its arguments, without `ax`
+    """
+    return make.__func__.__wrapped__(make.__self__, *args, **options)  # type: ignore[attr-defined]
+
+
+class Display(Short):
+    """A dataclass that computes and draws in `from_...` (see `draws`); `plot` draws again, elsewhere.
+
+    `ax_` and `figure_` hold what was drawn.
+    """
+
+    ax_: Any = None  # matplotlib axes
+    figure_: Any = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Add the parameters of `plot` to the signatures and docstrings of the methods that draw."""
+        super().__init_subclass__(**options)
+        for member in vars(cls).values():
+            if isinstance(member, classmethod) and hasattr(member.__func__, "__wrapped__"):
+                _add_plot_parameters(member.__func__, cls.plot)
+
+    def size(self) -> tuple[float, float]:
+        """Width and height of a figure of its own, in inches."""
+        return 5.2, 4.0
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw (default: a new figure).
+
+        Returns
+        -------
+        self
+        """
+        return self._plot(ax)
+
+    def picture(self, **options: Any) -> Figure:
+        """A figure of its own that pyplot does not know, for pages.
+
+        Parameters
+        ----------
+        **options : of `plot`
+
+        Returns
+        -------
+        matplotlib figure
+        """
+        from mixent.base.document import canvas
+
+        figure = canvas(*self.size())
+        self.plot(figure.subplots(), **options)
+        return figure
+
+    def _plot(self, ax: Axes | None, **options: Any) -> Self:
+        drawn = axes_or_new(ax, self.size())
+        self._draw(drawn, **options)
+        self.ax_, self.figure_ = drawn, drawn.figure
+        return self
+
+    def _draw(self, ax: Any) -> None:
+        """Draw on axes; what a display defines."""
+        raise NotImplementedError
+
+
+def _plot_options(cls: type[Display]) -> list[str]:
+    """Names of the parameters of `plot` beside `self` and `ax`."""
+    return list(inspect.signature(cls.plot).parameters)[2:]
+
+
+def _add_plot_parameters(make: Any, plot: Any) -> None:
+    compute, drawing = inspect.signature(make.__wrapped__), inspect.signature(plot)
+    added = [p.replace(kind=p.KEYWORD_ONLY) for p in list(drawing.parameters.values())[1:]]
+    make.__signature__ = compute.replace(parameters=[*compute.parameters.values(), *added])
+    if not make.__wrapped__.__doc__:  # python -OO
+        return
+    before, after = _split(inspect.cleandoc(make.__wrapped__.__doc__))
+    parameters = _split(inspect.cleandoc(plot.__doc__))[0].split(RULE, 1)[1]
+    make.__doc__ = f"{before}\n{parameters}{after}"
+
+
+def _split(doc: str) -> tuple[str, str]:
+    """A docstring up to the end of its parameters, and the rest."""
+    start = doc.index(RULE)
+    end = doc.find("\n\n", start)
+    return (doc, "") if end < 0 else (doc[:end], doc[end:])
 
 
 @dataclass(repr=False)
@@ -26,6 +146,7 @@ class ConvergenceDisplay(Display):
     segment: np.ndarray  # (T,)
 
     @classmethod
+    @draws
     def from_estimator(cls, est: Any) -> Self:
         """The trace of a fitted estimator.
 
@@ -35,9 +156,10 @@ class ConvergenceDisplay(Display):
         """
         if getattr(est, "run_", None) is None:
             raise ValueError(f"{type(est).__name__} has no run_ with a trace; fit a mixent estimator first")
-        return cls.from_trace(est.run_.trace)
+        return computed(cls.from_trace, est.run_.trace)
 
     @classmethod
+    @draws
     def from_trace(cls, trace: Sequence[Step]) -> Self:
         """The steps of a run.
 

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
-
-from mixent.show import Short
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from typing import Any
 
 # Okabe and Ito (2008): distinct under the common kinds of color blindness. Yellow is left out: unreadable on white.
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -44,58 +38,6 @@ def plain(text: Any, longest: int = 40) -> str:
     text = " ".join(str(text).split())
     text = text if len(text) <= longest else text[: longest - 1] + "…"
     return (" " + text if text.startswith("_") else text).replace("$", r"\$")
-
-
-class Display(Short):
-    """A dataclass that computes in `from_...` and draws in `plot`; `ax_` and `figure_` then hold what was drawn."""
-
-    ax_: Any = None  # matplotlib axes
-    figure_: Any = None
-
-    def size(self) -> tuple[float, float]:
-        """Width and height of a figure of its own, in inches."""
-        return 5.2, 4.0
-
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw (default: a new figure).
-
-        Returns
-        -------
-        self
-        """
-        return self._plot(ax)
-
-    def picture(self, **options: Any) -> Figure:
-        """A figure of its own that pyplot does not know, for pages.
-
-        Parameters
-        ----------
-        **options : of `plot`
-
-        Returns
-        -------
-        matplotlib figure
-        """
-        from mixent.base.document import canvas
-
-        figure = canvas(*self.size())
-        self.plot(figure.subplots(), **options)
-        return figure
-
-    def _plot(self, ax: Axes | None, **options: Any) -> Self:
-        drawn = axes_or_new(ax, self.size())
-        self._draw(drawn, **options)
-        self.ax_, self.figure_ = drawn, drawn.figure
-        return self
-
-    def _draw(self, ax: Any) -> None:
-        """Draw on axes; what a display defines."""
-        raise NotImplementedError
 
 
 def class_style(i: int) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from mixent.base.delegation import by_class_name, check_classifier
@@ -48,6 +47,8 @@ def _needs_numbers(estimator: Any, shape: Shape) -> bool:
     """Whether a classifier of scikit-learn cannot take this table; a Pipeline prepares the columns itself."""
     if not type(estimator).__module__.startswith("sklearn."):
         return False
+    from sklearn.pipeline import Pipeline  # slow to import
+
     if any(isinstance(part, Pipeline) for part in (estimator, *estimator.get_params().values())):
         return False
     return shape.n_categories > 0 or (shape.share_missing > 0 and not _allows_missing(estimator))

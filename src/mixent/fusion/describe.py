@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixent.base.describe import CONVERGENCE, document, optimality
-from mixent.base.displays import ConvergenceDisplay
+from mixent.base.displays import ConvergenceDisplay, computed
 from mixent.base.document import Bullets, Cell, Content, Document, Figure, Number, Paragraph, Section, Table
 from mixent.base.text import class_name, count, listing
 from mixent.fusion.answers import AnswersLike, LongAnswers
@@ -98,7 +98,7 @@ def _display(name: str, fuser: Fuser) -> Any:
     """Figure of a display; requires matplotlib."""
     from mixent.fusion import displays
 
-    return getattr(displays, name).from_estimator(fuser).picture()
+    return computed(getattr(displays, name).from_estimator, fuser).picture()
 
 
 def _sources(fuser: Fuser, facts: Facts) -> list[Content]:
@@ -300,7 +300,7 @@ def _convergence(fuser: Fuser, facts: Facts) -> list[Content]:
         return content
 
     def picture() -> Any:
-        return ConvergenceDisplay.from_trace(fuser.history_).picture()
+        return computed(ConvergenceDisplay.from_trace, fuser.history_).picture()
 
     return [*content, Figure(picture, f"Objective over {count(facts['passes'], 'pass')}; it never decreases.")]
 

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.style import FAINT, INK, OKABE_ITO, Display, color, legend, plain, tidy
+from mixent.base.displays import Display, draws
+from mixent.base.style import FAINT, INK, OKABE_ITO, color, legend, plain, tidy
 from mixent.base.text import class_name
 from mixent.fusion.estimator import Fuser
 
@@ -54,6 +55,7 @@ class PriorsDisplay(Display):
     confidence: float
 
     @classmethod
+    @draws
     def from_estimator(cls, fuser: Fuser) -> Self:
         """The class priors of a fitted `Fuser`.
 
@@ -107,6 +109,7 @@ class TrustDisplay(Display):
     learned: bool  # whether the weights were estimated; otherwise they are shares of a vote
 
     @classmethod
+    @draws
     def from_estimator(cls, fuser: Fuser) -> Self:
         """The trust weights of a fitted `Fuser`.
 
@@ -164,6 +167,7 @@ class DependenceDisplay(Display):
     n_effective: float
 
     @classmethod
+    @draws
     def from_estimator(cls, fuser: Fuser) -> Self:
         """The dependence of the sources of a fitted `Fuser`.
 

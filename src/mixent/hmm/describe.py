@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixent.base.describe import class_facts, classes_table, document
+from mixent.base.displays import computed
 from mixent.base.document import Content, Document, Figure, Number, Paragraph, Section, Table
 from mixent.base.text import class_name, count, percent, plain
 from mixent.data import as_labels, take_rows
@@ -137,7 +138,7 @@ def _figure(chain: Mapping[str, Any], model: HiddenMarkovModel) -> Figure:
     alt = f"Transitions and emissions of {count(len(chain['states']), 'state')}."
     alt += f" Probabilities of remaining in the state: {stays}." if stays else ""
     caption = "Transition probabilities from each state (rows) to the next, and emissions of the states."
-    return Figure(lambda: StatesDisplay.from_estimator(model).picture(), alt, caption)
+    return Figure(lambda: computed(StatesDisplay.from_estimator, model).picture(), alt, caption)
 
 
 def model_on_rows(model: HiddenMarkovModel, X: Any, y: Any) -> list[Content]:
@@ -164,7 +165,7 @@ def _drawn(model: HiddenMarkovModel | HMMClassifier) -> bool:
 
 def _path_figure(model: HiddenMarkovModel, sequence: Any, of: str) -> Figure:
     def draw() -> Any:
-        return StatesDisplay.from_estimator(model, sequence).picture()
+        return computed(StatesDisplay.from_estimator, model, sequence).picture()
 
     caption = f"The first sequence{of} in these rows, with its most probable path of states."
     return Figure(draw, f"Values and states of the first sequence{of}.", caption)

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import FAINT, INK, Display, color, divided, marker, plain, share_colors, tidy
+from mixent.base.displays import Display, draws
+from mixent.base.style import FAINT, INK, color, divided, marker, plain, share_colors, tidy
 from mixent.base.text import count
 from mixent.show import Short
 
@@ -39,6 +40,7 @@ class StatesDisplay(Display):
     axes_: Any = field(default=None, repr=False)  # of the panels
 
     @classmethod
+    @draws
     def from_estimator(
         cls,
         est: Any,

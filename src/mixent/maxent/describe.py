@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixent.base.describe import class_facts, classes_table, document, optimality
+from mixent.base.displays import computed
 from mixent.base.document import Bullets, Document, Figure, Number, Paragraph, Section, Table
 from mixent.base.text import class_name, count
 from mixent.core.driver import Run, Status
@@ -126,7 +127,7 @@ def features_section(model: EntropyModel, title: str = "Features") -> Section:
 
 
 def _contributions(model: EntropyModel) -> Figure:
-    display = ConstraintsDisplay.from_estimator(model, n_features=DRAWN)
+    display = computed(ConstraintsDisplay.from_estimator, model, n_features=DRAWN)
     names = ", ".join(contribution.name for contribution in display.contributions)
     curves = [contribution.curve for contribution in display.contributions]
     caption = "Contributions of the strongest features to the "
@@ -142,7 +143,7 @@ def _contributions(model: EntropyModel) -> Figure:
 def _largest_residual(model: EntropyModel) -> str:
     if not model.layout_.terms:
         return ""
-    feature, value, label, residual = ConstraintsDisplay.from_estimator(model, n_features=1).largest(1)[0]
+    feature, value, label, residual = computed(ConstraintsDisplay.from_estimator, model, n_features=1).largest(1)[0]
     return f"; the largest residual is {residual:+.2g}, of {feature} = {value} with {class_name(label)}"
 
 
@@ -227,6 +228,6 @@ def _selection_section(model: MaxEntClassifier, facts: Mapping[str, Any]) -> Sec
         "Features are added one at a time; each step adds the feature with the largest expected gain minus the "
         "penalty for its parameters."
     )
-    display = PathDisplay.from_estimator(model)
+    display = computed(PathDisplay.from_estimator, model)
     figure = Figure(display.picture, f"Selected features: {names}.", caption)
     return Section("Feature selection", [Paragraph(text), figure])

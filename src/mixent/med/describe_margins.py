@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixent.base.describe import class_facts, classes_table, document, optimality
+from mixent.base.displays import computed
 from mixent.base.document import Bullets, Content, Document, Figure, Number, Section, Table
 from mixent.base.text import class_name, count, listing, percent, plain, readable
 from mixent.data import TableLike
@@ -206,7 +207,7 @@ def margins_on_rows(model: MEDBase, X: TableLike, y: ArrayLike | None) -> list[C
     """
     if y is None or np.shape(y) != (model.n_rows_,) or not model._trains_margins():
         return []
-    display = MarginsDisplay.from_estimator(model, X, y)
+    display = computed(MarginsDisplay.from_estimator, model, X, y)
     n, n_support = len(display.margin), int(display.support.sum())
     alt = f"Margins of {n} labelled training rows: {n_support} support rows, {display.n_wrong} misclassified."
     return [Figure(display.picture, alt, MARGINS)]

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 
 from mixent.base.describe import document, optimality
+from mixent.base.displays import computed
 from mixent.base.document import Bullets, Content, Document, Figure, Number, Paragraph, Section, Table
 from mixent.base.text import count, percent, row_texts
 from mixent.core.arrays import Array
@@ -143,7 +144,7 @@ def _texts(facts: dict[str, Any]) -> list[str]:
 
 
 def _scores_figure(model: MEDNoveltyDetector) -> Figure:
-    display = LikelihoodsDisplay.from_estimator(model)
+    display = computed(LikelihoodsDisplay.from_estimator, model)
     alt = f"Log-probabilities of {len(model.scores_)} training rows; {display.n_outliers} are below the threshold."
     caption = "Log-probabilities of the training rows. Rows below the threshold are outliers."
     if display.others is not None:
@@ -152,7 +153,7 @@ def _scores_figure(model: MEDNoveltyDetector) -> Figure:
 
 
 def _multipliers_figure(model: MEDNoveltyDetector) -> Figure:
-    display = MultipliersDisplay.from_estimator(model)
+    display = computed(MultipliersDisplay.from_estimator, model)
     text = f"{len(model.support_)} of {count(len(model.scores_), 'row')} are support rows"
     caption = f"Multipliers: the number of times each row counts (once in a Bayesian fit). {text}."
     return Figure(display.picture, f"Multipliers in decreasing order; {text}.", caption)
@@ -162,7 +163,7 @@ def _compared(model: MEDNoveltyDetector, X: TableLike, scores: Array) -> list[Co
     """Draw the scores of new rows beside those of the training rows; nothing if these are the training rows."""
     if scores.shape == model.scores_.shape and np.allclose(scores, model.scores_, rtol=1e-6, atol=1e-6):
         return []
-    display = LikelihoodsDisplay.from_estimator(model, X)
+    display = computed(LikelihoodsDisplay.from_estimator, model, X)
     alt = f"Log-probabilities of {count(len(scores), 'row')}; {display.n_outliers} are below the threshold."
     return [Figure(display.picture, alt, "Log-probabilities of these rows and of the training rows.")]
 

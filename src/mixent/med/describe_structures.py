@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixent.base.displays import computed
 from mixent.base.document import Content, Document, Figure, Number, Table
 from mixent.base.text import count, listing, plain
 from mixent.med.describe_margins import SOLUTION, Facts, describe_margins, label_name
@@ -163,11 +164,11 @@ def _can_be_drawn(edges: list[list], n_columns: int) -> bool:
 
 
 def _drawing(model: MEDTreeClassifier | MEDBayesNetClassifier, lines: list[str], caption: str) -> Figure:
-    return Figure(TreeDisplay.from_estimator(model).picture, "Edges. " + "; ".join(lines), caption)
+    return Figure(computed(TreeDisplay.from_estimator, model).picture, "Edges. " + "; ".join(lines), caption)
 
 
 def _weights(model: MEDTreeClassifier) -> Figure:
-    display = EdgeWeightsDisplay.from_estimator(model)
+    display = computed(EdgeWeightsDisplay.from_estimator, model)
     heaviest = []
     for title, weights in zip(display.titles, display.weights):
         u, v = np.unravel_index(np.triu(weights, 1).argmax(), weights.shape)

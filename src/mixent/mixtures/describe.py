@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixent.base.describe import class_facts, classes_table, document
-from mixent.base.displays import ConvergenceDisplay
+from mixent.base.displays import ConvergenceDisplay, computed
 from mixent.base.document import Bullets, Content, Document, Figure, Number, Section, Table
 from mixent.base.text import class_name, count, percent, readable
 from mixent.mixtures.describe_search import search_facts, search_sections
@@ -209,7 +209,7 @@ def _likely_values(model: MixtureModel) -> dict[str, list[str]]:
 
 
 def _classes_figure(model: SharedMixtureClassifier) -> Figure:
-    display, shares = ComponentsDisplay.from_estimator(model), model.class_given_component_
+    display, shares = computed(ComponentsDisplay.from_estimator, model), model.class_given_component_
     most = ", ".join(
         f"{k}: {class_name(model.classes_[c])} ({percent(float(shares[c, k]))})"
         for k, c in enumerate(shares.argmax(axis=0))
@@ -224,5 +224,5 @@ def _objective(model: MixtureModel) -> list[Section]:
     if run.n_passes < DRAWN:
         return []
     caption = "Objective against passes over the data. It never decreases, except where a component is re-seeded."
-    figure = Figure(lambda: ConvergenceDisplay.from_trace(run.trace).picture(), "Objective by pass.", caption)
+    figure = Figure(lambda: computed(ConvergenceDisplay.from_trace, run.trace).picture(), "Objective by pass.", caption)
     return [Section("Objective", [figure])]

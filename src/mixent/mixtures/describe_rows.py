@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixent.base.displays import computed
 from mixent.base.document import Content, Figure, Number, Table
 from mixent.base.text import percent
 from mixent.core.arrays import Array
@@ -46,7 +47,7 @@ def _density_map(model: GaussianMixture, X: Any, table: Rows, nearest: np.ndarra
     rest = ", the other columns integrated out" if len(table.schema.columns) > 2 else ""
 
     def draw() -> Any:
-        return RegionsDisplay.from_estimator(model, X, columns=sorted(pair)).picture()
+        return computed(RegionsDisplay.from_estimator, model, X, columns=sorted(pair)).picture()
 
     caption = (
         f"Log density over {first} and {second}{rest}; ellipses are the components at 1 and 2 standard deviations."
@@ -72,7 +73,7 @@ def classifier_on_rows(model: BayesMixture, X: Any, y: Any) -> list[Content]:
     first, second = (str(table.schema.names[j]) for j in pair)
 
     def draw() -> Any:
-        return RegionsDisplay.from_estimator(model, X, y, columns=pair).picture()
+        return computed(RegionsDisplay.from_estimator, model, X, y, columns=pair).picture()
 
     others = "the other column is" if n_columns == 3 else f"the other {n_columns - 2} columns are"
     caption = f"Decision regions over {first} and {second}; {others} integrated out exactly."

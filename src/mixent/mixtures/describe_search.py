@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.displays import computed
 from mixent.base.document import Cell, Content, Figure, Number, Paragraph, Section, Table
 from mixent.base.text import class_name, count, plain, readable
 from mixent.mixtures.displays import GrowthDisplay, SelectionDisplay
@@ -149,7 +150,7 @@ def _plain(value: Any) -> Any:
 
 
 def _selection_figure(model: Any) -> Figure:
-    display = SelectionDisplay.from_estimator(model)
+    display = computed(SelectionDisplay.from_estimator, model)
     best = "; ".join(
         (f"{class_name(entry['class'])} " if "class" in entry else "")
         + f"{entry['covariance']}, {entry['n_components']}"
@@ -187,7 +188,7 @@ def _growth_text(model: Any) -> str:
 
 
 def _growth_figure(model: Any) -> Figure:
-    display = GrowthDisplay.from_estimator(model, "bic")
+    display = computed(GrowthDisplay.from_estimator, model, "bic")
     caption = "Log-likelihood per training row against the number of components."
     alt = "Log-likelihood per row against the number of components."
     return Figure(lambda: display.picture(quantity="log_likelihood"), alt, caption)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.displays import computed
 from mixent.base.document import Content, Figure
 from mixent.base.text import count
 from mixent.displays import ProjectionDisplay, RegionsDisplay
@@ -34,7 +35,7 @@ def plane_map(
     categorical : columns that are categories whatever their type
     """
     try:
-        display = ProjectionDisplay.from_predictions(with_categories(X, categorical), y, proba, classes)
+        display = computed(ProjectionDisplay.from_predictions, with_categories(X, categorical), y, proba, classes)
     except (TypeError, ValueError):  # nothing varies, one class, or no table
         return []
     second = "the direction of most remaining variance" if len(display.classes) == 2 else "the second"
@@ -57,7 +58,7 @@ def regions_map(name: str, model: Any, X: Any, y: Any) -> list[Content]:
     if np.shape(X)[1] != 2:
         return []
     try:
-        display = RegionsDisplay.from_estimator(model, X, y, columns=(0, 1))
+        display = computed(RegionsDisplay.from_estimator, model, X, y, columns=(0, 1))
     except ValueError:  # columns that are not numbers
         return []
     first, second = display.names

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.displays import computed
 from mixent.base.document import Content, Figure, Number, Paragraph, Section, Table, canvas
 from mixent.base.style import plain, share_colors
 from mixent.base.text import class_name
@@ -67,7 +68,7 @@ def calibration(every: Sequence[Predictions]) -> list[Content]:
     """Reliability curves of the first methods, in one figure."""
     shown, first = every[:MOST_CURVES], every[0]
     proba = {p.name: p.proba for p in shown}
-    display = ReliabilityDisplay.from_predictions(first.y, proba, first.classes, sample_weight=first.weight)
+    display = computed(ReliabilityDisplay.from_predictions, first.y, proba, first.classes, sample_weight=first.weight)
     distances = [calibration_error(p.y, p.proba, p.classes, sample_weight=p.weight) for p in shown]
     listed = ", ".join(f"{p.name} {100 * distance:.1f}\u00a0%" for p, distance in zip(shown, distances))
     amount = "number" if first.weight is None else "total weight"
@@ -95,10 +96,14 @@ def roc(every: Sequence[Predictions]) -> list[Content]:
     if len(first.classes) == 2:
         scores = {p.name: log_odds(p.proba, 1) for p in every[:MOST_CURVES]}
         positive = first.classes[1]
-        display = RocCurvesDisplay.from_predictions(first.y, scores, pos_label=positive, sample_weight=first.weight)
+        display = computed(
+            RocCurvesDisplay.from_predictions, first.y, scores, pos_label=positive, sample_weight=first.weight
+        )
         what = f"True positive rate of {class_name(positive)} against false positive rate{_selected(every)}"
     else:
-        display = RocCurvesDisplay.from_classes(first.y, first.proba, first.classes, sample_weight=first.weight)
+        display = computed(
+            RocCurvesDisplay.from_classes, first.y, first.proba, first.classes, sample_weight=first.weight
+        )
         what = f"{first.name}: true positive rate of each class, against all others, by false positive rate"
     areas = {name: curve.auc for name, curve in display.curves.items()}
     if len(areas) > MOST_CLASSES:
@@ -122,7 +127,7 @@ def errors(predictions: Predictions) -> list[Content]:
         caption += " Rows are counted here and below, each as one; the scores above are weighted."
     alt = f"Confusion matrix: {wrong} of {n} rows wrong."
     matrix = Figure(lambda: _confusion_matrix(counts, classes), alt, caption)
-    display = UncertaintyDisplay.from_predictions(predictions.y, predictions.proba, classes)
+    display = computed(UncertaintyDisplay.from_predictions, predictions.y, predictions.proba, classes)
     caption = (
         f"Uncertainty of {name}: one minus its largest probability, sorted within each true class. Crosses are wrong "
         "decisions; they should be at the top, where the uncertainty is high."

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.displays import computed
 from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Table
 from mixent.comparison.result import Comparison
 from mixent.displays import MethodScoresDisplay
@@ -82,7 +83,7 @@ def differences(comparison: Comparison) -> list[Content]:
     content: list[Content] = []
     for metric in dict.fromkeys((comparison.metric, "log_loss", "error")):
         if len(comparison.cv.ranking(metric)) > 1:
-            display = MethodScoresDisplay.from_comparison(comparison, metric=metric)
+            display = computed(MethodScoresDisplay.from_comparison, comparison, metric=metric)
             caption = display.text() if content else _caption(display)
             content.append(Figure(display.picture, _alt(display), caption))
     return content

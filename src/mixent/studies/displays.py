@@ -10,19 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from mixent.base.displays import Display, draws
 from mixent.base.params import check_choice
-from mixent.base.style import (
-    FAINT,
-    INK,
-    Display,
-    beside_width,
-    class_style,
-    color,
-    legend,
-    marker,
-    plain,
-    tidy,
-)
+from mixent.base.style import FAINT, INK, beside_width, class_style, color, legend, marker, plain, tidy
 from mixent.base.text import class_name
 from mixent.show import Short
 from mixent.studies.ensemble_size import SizeCurves
@@ -71,6 +61,7 @@ class VerificationDisplay(Display):
     prior: float | None
 
     @classmethod
+    @draws
     def from_predictions(
         cls,
         y_true: ArrayLike,
@@ -179,6 +170,7 @@ class EnsembleSizeDisplay(Display):
     std_error: dict[str, dict[str, np.ndarray]]
 
     @classmethod
+    @draws
     def from_curves(cls, curves: SizeCurves) -> Self:
         """Take the scores from the result of `size_curves`.
 

@@ -25,7 +25,7 @@ def test_log_loss_m_does_not_differ_significantly_from_m():
     base = np.linspace(0.1, 0.12, 8)
     noise = 0.002 * np.outer([0.0, 1.1, -1.0, 1.2], np.tile([1, -1], 4)) + 1e-6 * np.arange(4)[:, None]
     cv = made([base + noise[0], base + noise[1], base + 1 + noise[2], base + 1 + noise[3]])
-    display = MethodScoresDisplay.from_comparison(cv).plot()
+    display = MethodScoresDisplay.from_comparison(cv)
     assert display.text() == "Log-loss: m0 does not differ significantly from m1."
     apart = MethodScoresDisplay.from_comparison(made([base, base + 1 + noise[1]]))
     assert apart.text() == "Log-loss: m0 differs significantly from every other method."

@@ -32,7 +32,7 @@ def test_constraints_that_are_not_there(iris):
     with pytest.raises(
         ValueError, match="quantity must be one of 'contributions', 'multipliers', 'residuals'; got 'x'"
     ):
-        ConstraintsDisplay.from_estimator(iris).plot(quantity="x")
+        ConstraintsDisplay.from_estimator(iris, quantity="x")
 
 
 def test_no_path(iris):

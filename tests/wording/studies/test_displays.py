@@ -14,7 +14,7 @@ def test_methods_that_failed_are_left_out(curves):
     with pytest.raises(ValueError, match="every method failed in some fold: .*oh"):
         EnsembleSizeDisplay.from_curves(replace(curves, records=[r | {"failed": "oh"} for r in curves.records]))
     with pytest.raises(ValueError, match="metric must be one of 'error', 'log_loss'; got 'brier'"):
-        EnsembleSizeDisplay.from_curves(curves).plot(metric="brier")
+        EnsembleSizeDisplay.from_curves(curves, metric="brier")
 
 
 def test_what_is_not_a_result_of_size_curves_is_refused():

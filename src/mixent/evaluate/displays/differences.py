@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import INK, Display, color, plain, stacked_bars
+from mixent.base.displays import Display, draws
+from mixent.base.style import INK, color, plain, stacked_bars
 from mixent.evaluate.multi_dataset import RankComparison
 
 AXIS, LETTER = 4.2, 0.078  # inches: of the line of ranks in a figure of its own, of a letter
@@ -32,6 +33,7 @@ class CriticalDifferenceDisplay(Display):
     alpha: float
 
     @classmethod
+    @draws
     def from_comparison(cls, comparison: RankComparison) -> Self:
         """The result of `compare_over_sets`.
 

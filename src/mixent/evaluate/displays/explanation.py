@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from mixent.base.delegation import check_provides
+from mixent.base.displays import Display, computed, draws
 from mixent.base.explanation import Explanation
-from mixent.base.style import FAINT, INK, OKABE_ITO, Display, plain, tidy
+from mixent.base.style import FAINT, INK, OKABE_ITO, plain, tidy
 from mixent.base.text import class_name
 
 MOST_BARS = 8
@@ -34,6 +35,7 @@ class ExplanationDisplay(Display):
     baseline_name: str = "class priors"
 
     @classmethod
+    @draws
     def from_estimator(cls, est: Any, X: Any, row: int = 0, label: Any = None) -> Self:
         """Contributions to the log-odds of `label` against its strongest rival.
 
@@ -54,12 +56,13 @@ class ExplanationDisplay(Display):
             raise ValueError(f"X has {n_rows} row{'s' * (n_rows != 1)}, numbered from 0; got row {row}")
         case = _safe_indexing(X, [row])
         explanation = est.explain(case, label=label)
-        display = cls.from_explanation(explanation)
+        display = computed(cls.from_explanation, explanation)
         display.probability = float(est.predict_proba(case)[0, est.classes_.tolist().index(explanation.label[0])])
         display.names = [_with_value(*both, explanation.by) for both in zip(explanation.names, explanation.values()[0])]
         return display
 
     @classmethod
+    @draws
     def from_explanation(cls, explanation: Explanation, row: int = 0) -> Self:
         """Contributions in the result of `explain`; columns are shown without the values of the row.
 

@@ -8,9 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from mixent.base.displays import Display, draws
 from mixent.base.multiple_tests import adjusted_p_values, homogeneous_groups
 from mixent.base.params import check_choice
-from mixent.base.style import FAINT, INK, Display, color, plain, stacked_bars, tidy
+from mixent.base.style import FAINT, INK, color, plain, stacked_bars, tidy
 from mixent.base.text import listing
 from mixent.evaluate.scores import METRICS, SCALES, Scale
 
@@ -36,6 +37,7 @@ class MethodScoresDisplay(Display):
     from_mixent: list[bool] | None = None  # (k,) methods of mixent; None: not known
 
     @classmethod
+    @draws
     def from_comparison(cls, comparison: Any, *, metric: str = "log_loss", alpha: float = 0.05) -> Self:
         """The result of `mixent.compare` or `cross_validate`.
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixent.base.delegation import aligned_proba
+from mixent.base.displays import Display, computed, draws
 from mixent.base.maps import MANY_POINTS, class_entries, draw_points, draw_posterior, span
-from mixent.base.style import INK, Display, beside_width, legend, plain, tidy
+from mixent.base.style import INK, beside_width, legend, plain, tidy
 from mixent.data.labels import as_labels, encode, labelled_rows
 
 GRID = 120  # points of the map along each axis
@@ -51,6 +52,7 @@ class ProjectionDisplay(Display):
     kept: float  # accuracy of the nearest class mean on the two axes
 
     @classmethod
+    @draws
     def from_estimator(cls, est: Any, X: Any, y: ArrayLike) -> Self:
         """Predictions of a fitted classifier.
 
@@ -60,9 +62,10 @@ class ProjectionDisplay(Display):
         X : table
         y : (n,) labels
         """
-        return cls.from_predictions(X, y, aligned_proba(est, X, est.classes_), est.classes_)
+        return computed(cls.from_predictions, X, y, aligned_proba(est, X, est.classes_), est.classes_)
 
     @classmethod
+    @draws
     def from_predictions(cls, X: Any, y: ArrayLike, proba: ArrayLike, classes: Sequence[Any] | np.ndarray) -> Self:
         """Predicted probabilities of the rows.
 

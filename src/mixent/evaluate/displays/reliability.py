@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixent.base.delegation import aligned_proba
-from mixent.base.style import FAINT, Display, color, dash, legend, marker, plain, tidy
+from mixent.base.displays import Display, computed, draws
+from mixent.base.style import FAINT, color, dash, legend, marker, plain, tidy
 from mixent.base.text import class_name
 from mixent.data.labels import classes_of
 from mixent.evaluate.scores import Reliability, read_predictions, reliability
@@ -35,6 +36,7 @@ class ReliabilityDisplay(Display):
     weight: np.ndarray  # (n,)
 
     @classmethod
+    @draws
     def from_estimator(
         cls,
         est: Any,
@@ -58,9 +60,12 @@ class ReliabilityDisplay(Display):
         sample_weight : (n,) array, optional
         """
         proba = aligned_proba(est, X, est.classes_)
-        return cls.from_predictions(y, proba, est.classes_, kind=kind, n_bins=n_bins, sample_weight=sample_weight)
+        return computed(
+            cls.from_predictions, y, proba, est.classes_, kind=kind, n_bins=n_bins, sample_weight=sample_weight
+        )
 
     @classmethod
+    @draws
     def from_predictions(
         cls,
         y: ArrayLike,

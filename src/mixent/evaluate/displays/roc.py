@@ -12,7 +12,8 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import _check_response_method
 
 from mixent.base.delegation import check_provides, has_classes
-from mixent.base.style import FAINT, Display, beside_width, class_style, legend, plain
+from mixent.base.displays import Display, computed, draws
+from mixent.base.style import FAINT, beside_width, class_style, legend, plain
 from mixent.base.text import class_name
 from mixent.data import row_weights
 from mixent.data.labels import as_labels, classes_of, label_value, labelled_rows
@@ -44,6 +45,7 @@ class RocCurvesDisplay(Display):
     pos_label: Any  # the positive class; None where every class has a curve
 
     @classmethod
+    @draws
     def from_estimators(
         cls,
         models: Mapping[str, Any],
@@ -70,9 +72,10 @@ class RocCurvesDisplay(Display):
             raise ValueError("models must be a dict of fitted models by name, with one at least")
         pos_label = _positive(y, pos_label)
         scores = {name: _scores(name, est, X, pos_label) for name, est in models.items()}
-        return cls.from_predictions(y, scores, pos_label=pos_label, sample_weight=sample_weight)
+        return computed(cls.from_predictions, y, scores, pos_label=pos_label, sample_weight=sample_weight)
 
     @classmethod
+    @draws
     def from_predictions(
         cls,
         y: ArrayLike,
@@ -100,6 +103,7 @@ class RocCurvesDisplay(Display):
         return cls({name: _curve(name, values, known, positive, weight) for name, values in named.items()}, pos_label)
 
     @classmethod
+    @draws
     def from_classes(
         cls,
         y: ArrayLike,
@@ -123,7 +127,9 @@ class RocCurvesDisplay(Display):
         present, curves = _two_or_more(labels), {}
         for c, label in enumerate(classes):
             if label_value(label) in present:
-                display = cls.from_predictions(labels, log_odds(proba, c), pos_label=label, sample_weight=sample_weight)
+                display = computed(
+                    cls.from_predictions, labels, log_odds(proba, c), pos_label=label, sample_weight=sample_weight
+                )
                 curves[class_name(label)] = display.curves["scores"]
         return cls(curves, None)
 

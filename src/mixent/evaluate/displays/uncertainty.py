@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixent.base.delegation import aligned_proba
-from mixent.base.style import Display, color, dash, legend, plain, tidy
+from mixent.base.displays import Display, computed, draws
+from mixent.base.style import color, dash, legend, plain, tidy
 from mixent.base.text import class_name
 from mixent.data.labels import classes_of
 from mixent.evaluate.scores import read_predictions
@@ -27,6 +28,7 @@ class UncertaintyDisplay(Display):
     wrong: dict[str, np.ndarray]  # class: (n_c,) bool, in the same order
 
     @classmethod
+    @draws
     def from_estimator(cls, est: Any, X: Any, y: ArrayLike) -> Self:
         """Uncertainty of a fitted classifier.
 
@@ -36,9 +38,10 @@ class UncertaintyDisplay(Display):
         X : table
         y : (n,) labels
         """
-        return cls.from_predictions(y, aligned_proba(est, X, est.classes_), est.classes_)
+        return computed(cls.from_predictions, y, aligned_proba(est, X, est.classes_), est.classes_)
 
     @classmethod
+    @draws
     def from_predictions(
         cls, y: ArrayLike, proba: ArrayLike, classes: Sequence[Any] | np.ndarray | None = None
     ) -> Self:

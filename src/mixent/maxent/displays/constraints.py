@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from mixent.base.displays import Display, draws
 from mixent.base.params import check_choice
 from mixent.base.style import (
     FAINT,
     INK,
     OKABE_ITO,
-    Display,
     axes_or_new,
     beside_width,
     color,
@@ -72,6 +72,7 @@ class ConstraintsDisplay(Display):
     axes_: Any = field(default=None, repr=False)  # list of matplotlib axes, one for each panel
 
     @classmethod
+    @draws
     def from_estimator(cls, est: Any, feature: Any = None, n_features: int = 8) -> Self:
         """Compute the contributions from a fitted maximum entropy model.
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from mixent.base.displays import Display, draws
 from mixent.base.params import check_choice
-from mixent.base.style import FAINT, INK, RING, Display, color, plain, tidy
+from mixent.base.style import FAINT, INK, RING, color, plain, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +34,7 @@ class PathDisplay(Display):
     start: float | None = None  # the score without features; None if unknown
 
     @classmethod
+    @draws
     def from_estimator(cls, est: Any) -> Self:
         """The path of a `MaxEntClassifier` fitted with `selection` (`est.path_`).
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from mixent.base.delegation import aligned_proba
+from mixent.base.displays import Display, draws
 from mixent.base.maps import (
     MANY_POINTS,
     SIZE,
@@ -31,7 +32,7 @@ from mixent.base.maps import (
     point_classes,
     refuse_categories,
 )
-from mixent.base.style import INK, Display, color
+from mixent.base.style import INK, color
 from mixent.data import TableLike
 from mixent.med.estimator import MEDBase
 from mixent.med.gaussian_classifier import MEDGaussianClassifier
@@ -72,6 +73,7 @@ class BoundaryDisplay(Display):
     after: Ellipses | None = None  # Gaussians of the fitted model
 
     @classmethod
+    @draws
     def from_estimator(
         cls,
         est: BaseEstimator,

@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mixent.base.style import INK, OKABE_ITO, Display, divided, plain, share_colors
+from mixent.base.displays import Display, draws
+from mixent.base.style import INK, OKABE_ITO, divided, plain, share_colors
 from mixent.base.text import class_name
 from mixent.med.tree_classifier import MEDTreeClassifier
 
@@ -40,6 +41,7 @@ class EdgeWeightsDisplay(Display):
     axes_: Any = field(default=None, init=False, repr=False)  # one for each matrix
 
     @classmethod
+    @draws
     def from_estimator(cls, est: MEDTreeClassifier, label: Hashable | None = None) -> Self:
         """Read the edge weights of a fitted `MEDTreeClassifier`.
 

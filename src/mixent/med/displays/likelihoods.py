@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.style import FAINT, INK, Display, color, tidy
+from mixent.base.displays import Display, draws
+from mixent.base.style import FAINT, INK, color, tidy
 from mixent.data import TableLike
 from mixent.med.novelty import MEDNoveltyDetector
 
@@ -32,6 +33,7 @@ class LikelihoodsDisplay(Display):
     names: tuple[str, str] = ("Level set", "Bayesian fit")
 
     @classmethod
+    @draws
     def from_estimator(cls, est: MEDNoveltyDetector, X: TableLike = None) -> Self:
         """Compute the log-probabilities under a fitted `MEDNoveltyDetector`.
 

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.style import FAINT, INK, Display, color, tidy
+from mixent.base.displays import Display, draws
+from mixent.base.style import FAINT, INK, color, tidy
 from mixent.data import TableLike
 from mixent.data.labels import as_labels, encode, labelled_rows
 from mixent.med.estimator import MEDBase
@@ -43,6 +44,7 @@ class MarginsDisplay(Display):
     expected: float  # prior expectation of the margin; rows with a larger margin are not support rows
 
     @classmethod
+    @draws
     def from_estimator(cls, est: MEDBase, X: TableLike, y: ArrayLike | None) -> Self:
         """Compute the margins of a fitted classifier by maximum entropy discrimination.
 

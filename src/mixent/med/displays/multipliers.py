@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.style import FAINT, INK, Display, color, legend, marker, plain, tidy
+from mixent.base.displays import Display, draws
+from mixent.base.style import FAINT, INK, color, legend, marker, plain, tidy
 from mixent.base.text import class_name
 from mixent.med.displays.margins import check_margins
 from mixent.med.estimator import MEDBase
@@ -35,6 +36,7 @@ class MultipliersDisplay(Display):
     loo_estimate: float | None  # share of support rows among the labelled rows; None for a novelty detector
 
     @classmethod
+    @draws
     def from_estimator(cls, est: MEDBase | MEDNoveltyDetector) -> Self:
         """Read the multipliers of a fitted model.
 

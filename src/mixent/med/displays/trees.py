@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import INK, Display, color, divided, plain
+from mixent.base.displays import Display, draws
+from mixent.base.style import INK, color, divided, plain
 from mixent.med.bayes_net_classifier import MEDBayesNetClassifier
 from mixent.med.displays.edges import chosen_classes
 from mixent.med.tree_classifier import MEDTreeClassifier
@@ -100,6 +101,7 @@ class TreeDisplay(Display):
     axes_: Any = field(default=None, init=False, repr=False)  # one for each tree
 
     @classmethod
+    @draws
     def from_estimator(cls, est: MEDTreeClassifier | MEDBayesNetClassifier, label: Hashable | None = None) -> Self:
         """Read the trees or networks of a fitted classifier.
 

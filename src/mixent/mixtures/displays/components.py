@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import FAINT, INK, Display, plain, share_colors
+from mixent.base.displays import Display, draws
+from mixent.base.style import FAINT, INK, plain, share_colors
 
 BAR = 1.1  # height of the tallest bar of weights, in rows of the heat map
 MAX_CELLS = 18  # number of classes or components up to which values are written
@@ -23,6 +24,7 @@ class ComponentsDisplay(Display):
     classes: np.ndarray
 
     @classmethod
+    @draws
     def from_estimator(cls, est: Any) -> Self:
         """Create the display from a fitted classifier.
 

@@ -7,18 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from mixent.base.style import (
-    RING,
-    Display,
-    beside_width,
-    class_style,
-    color,
-    dodge,
-    legend,
-    marker,
-    plain,
-    tidy,
-)
+from mixent.base.displays import Display, draws
+from mixent.base.style import RING, beside_width, class_style, color, dodge, legend, marker, plain, tidy
 from mixent.base.text import class_name
 from mixent.mixtures.displays.selection import FROM_STAGES, check_criterion, criterion_label, default_criterion
 from mixent.show import Short
@@ -46,6 +36,7 @@ class GrowthDisplay(Display):
     criterion: str
 
     @classmethod
+    @draws
     def from_estimator(cls, est: Any, criterion: str | None = None) -> Self:
         """Create the display from an estimator fitted with `Search(growth="incremental")` (`est.path_`).
 

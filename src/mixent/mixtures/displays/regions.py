@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mixent.base.displays import Display, draws
 from mixent.base.maps import (
     SIZE,
     Entry,
@@ -29,7 +30,7 @@ from mixent.base.maps import (
     point_classes,
     refuse_categories,
 )
-from mixent.base.style import INK, Display, color
+from mixent.base.style import INK, color
 from mixent.mixtures.model import MixtureModel
 
 
@@ -56,6 +57,7 @@ class RegionsDisplay(Display):
     sure: float = 0.9
 
     @classmethod
+    @draws
     def from_estimator(
         cls,
         est: Any,

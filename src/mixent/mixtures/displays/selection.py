@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from mixent.base.displays import Display, computed, draws
 from mixent.base.style import (
     DASHES,
     FAINT,
     INK,
     RING,
-    Display,
     beside_width,
     class_style,
     color,
@@ -68,6 +68,7 @@ class SelectionDisplay(Display):
         return self.picks[0]
 
     @classmethod
+    @draws
     def from_estimator(cls, est: Any, criterion: str | None = None) -> Self:
         """Create the display from an estimator fitted with n_components="auto" or covariance="auto" (`est.search_`).
 
@@ -81,11 +82,14 @@ class SelectionDisplay(Display):
             raise ValueError(
                 f'{type(est).__name__} has no search_: fit it with n_components="auto" or covariance="auto" first'
             )
-        display = cls.from_search(est.search_, default_criterion(est, est.search_) if criterion is None else criterion)
+        display = computed(
+            cls.from_search, est.search_, default_criterion(est, est.search_) if criterion is None else criterion
+        )
         display.joined = est._group("search").nested is None
         return display
 
     @classmethod
+    @draws
     def from_search(cls, search: Any, criterion: str = "bic") -> Self:
         """Create the display from the entries of a search.
 
