@@ -21,6 +21,7 @@ from mixent.evaluate import (
     cross_validate,
     error_report,
     five_by_two_f,
+    row_t_test,
     sign_test,
     signed_rank_test,
 )
@@ -83,6 +84,7 @@ RESULTS = {
     "candidate": lambda: comparison().candidates["tree"],
     "t test": lambda: comparison().test("tree", "Bayes"),
     "corrected t test": lambda: corrected_t_test(RNG.normal(size=10), 0.1),
+    "t test on rows": lambda: row_t_test(RNG.normal(size=10)),
     "F test": lambda: five_by_two_f(RNG.normal(size=(5, 2))),
     "sign test": lambda: sign_test(ERRORS["first"], ERRORS["second"]),
     "signed-rank test": lambda: signed_rank_test(ERRORS["first"], ERRORS["second"]),

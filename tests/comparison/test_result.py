@@ -5,29 +5,31 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from mixent import MaxEntClassifier, MaxEntStackingClassifier, MEDClassifier
 from mixent.base.recipes import Shape
 from mixent.comparison.candidates import Candidate
-from mixent.comparison.estimate import ALPHA, CHOSEN_BY, chosen_estimate, frequencies_loss, paired_test, row_losses
-from mixent.comparison.recommendation import explains_columns, miscalibration, recommend
+from mixent.comparison.estimate import ALPHA, CHOSEN_BY, against_best, chosen_estimate, frequencies_loss
+from mixent.comparison.recommendation import explains_columns, headline, miscalibration, recommend
 from mixent.comparison.result import Comparison
-from mixent.evaluate import CrossValidation, corrected_t_test, holm, score_table, stratified_folds
+from mixent.evaluate import CrossValidation, corrected_t_test, holm, row_t_test, score_table, stratified_folds
+from mixent.evaluate.row_losses import paired_test, row_losses, score_interval
 from mixent.evaluate.scores import METRICS
 
 CLASSES = np.array(["a", "b"])
 
 
-def make_cv(sharpness, n=240, folds=6, seed=0, weight=None, names=None):
-    """A cross-validation of methods that know the truth to some degree, their errors independent."""
+def make_cv(sharpness, n=240, folds=6, seed=0, weight=None, names=None, common=False):
+    """A cross-validation of methods that know the truth to some degree, their errors independent, or in common."""
     rng = np.random.default_rng(seed)
     y = CLASSES[rng.integers(2, size=n)]
     place = stratified_folds(y, folds=folds)
     records, proba = [], {}
     for m, sharp in enumerate(sharpness):
         name = f"m{m}" if names is None else names[m]
-        logit = sharp * (np.where(y == "b", 1, -1) + rng.normal(size=n))
+        if m == 0 or not common:
+            noise = rng.normal(size=n)
+        logit = sharp * (np.where(y == "b", 1, -1) + noise)
         p = 1 / (1 + np.exp(-logit))
         proba[name] = np.column_stack([1 - p, p])
         for fold in range(folds):
@@ -86,26 +88,59 @@ def test_one_method_is_worth_its_mean():
     assert result.value == pytest.approx(result.plain, abs=0.02) and result.low < result.plain < result.high
 
 
-def test_tests_are_the_corrected_t_tests_with_holm():
+def test_tests_are_those_of_the_rows_with_holm():
     comparison = make_comparison([0.2, 1.5, 1.4, 3.0])
     best, *others = comparison.ranking()
     tests = comparison.tests()
     assert list(tests.index) == others
     tests = tests.to_dict("records")
-    p = []
     for name, test in zip(others, tests):
-        gap = comparison.cv.values(name, "log_loss") - comparison.cv.values(best, "log_loss")
-        plain = corrected_t_test(gap, 1 / 5)
-        rows, weight = row_losses(comparison.cv, [name, best], "log_loss")
-        least = (rows[0] - rows[1]).std() / np.sqrt(len(weight))
-        error = max(plain.std_error, least)
-        half = stats.t.ppf(0.975, 5) * error
-        assert (test["mean"], test["low"], test["high"]) == pytest.approx(
-            (plain.mean, plain.mean - half, plain.mean + half)
+        (first, second), _ = row_losses(comparison.cv, [name, best], "log_loss")
+        expected = row_t_test(first - second)
+        assert (test["mean"], test["low"], test["high"], test["p_value"]) == pytest.approx(
+            (expected.mean, *expected.interval, expected.p_value)
         )
-        p.append(2 * stats.t.sf(abs(plain.mean) / error, 5))
-    np.testing.assert_allclose([t["adjusted"] for t in tests], holm(p))
-    assert [t["significant"] for t in tests] == [bool(x < ALPHA) for x in holm(p)]
+    adjusted = holm([test["p_value"] for test in tests])
+    np.testing.assert_allclose([t["adjusted"] for t in tests], adjusted)
+    assert [t["significant"] for t in tests] == [bool(x < ALPHA) for x in adjusted]
+
+
+def stopped(cv, name, folds=2):
+    """The cross-validation with a method that was stopped after some folds."""
+    part = np.where((cv.folds[0] < folds)[:, None], cv.proba[name], np.nan)
+    records = [r for r in cv.records if r["method"] != name or r["fold"] < folds]
+    return replace(cv, records=records, proba=cv.proba | {name: part})
+
+
+def test_methods_that_were_stopped_are_tested_and_counted_but_not_ranked():
+    cv = stopped(make_cv([1.5, 0.2, 1.4]), "m1")
+    tests = against_best(cv, "m0", "log_loss")
+    assert "m1" not in cv.ranking() and set(tests) == {"m1", "m2"}
+    assert tests["m1"].test.n_rows == int((cv.folds[0] < 2).sum())
+    assert [t.adjusted for t in tests.values()] == pytest.approx(holm([t.test.p_value for t in tests.values()]))
+    alone = against_best(replace(cv, records=[r for r in cv.records if r["method"] != "m1"]), "m0", "log_loss")
+    assert alone["m2"].adjusted < tests["m2"].adjusted or alone["m2"].adjusted == alone["m2"].test.p_value
+
+
+def test_what_is_clearly_worse_is_no_alternative():
+    """Few rows: a method with nearly twice the loss may not be significantly worse, and is still not suggested."""
+    kinds = set()
+    for seed in range(12):
+        cv = make_cv([1.5, 0.8 if seed % 2 else 1.4], n=24, folds=3, seed=seed, common=not seed % 2)
+        best, other = cv.ranking()
+        against = against_best(cv, best, "log_loss")[other]
+        near = against.test.mean <= max(0.05 * cv.values(best, "log_loss").mean(), 0.01)
+        assert against.close == (against.adjusted >= ALPHA and near)
+        kinds.add((against.adjusted >= ALPHA, near))
+    assert {(True, True), (True, False)} <= kinds  # or nothing was tested
+
+
+def test_worse_in_every_fold_is_significant_with_few_folds():
+    """0.3 against 0.6 nats: after Holm's adjustment for twelve tests, five folds could not tell."""
+    cv = make_cv([2.0, 0.2], n=150, folds=5, common=True)
+    gaps = cv.values("m1", "log_loss") - cv.values("m0", "log_loss")
+    test = against_best(cv, "m0", "log_loss")["m1"].test
+    assert (gaps > 0).all() and 12 * test.p_value < 0.05 < 12 * corrected_t_test(gaps, 1 / 4).p_value
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -146,14 +181,27 @@ def points(*args, **more):
     return " ".join(make_comparison(*args, **more).recommendation.points)
 
 
-def test_the_headline_is_about_rows():
-    comparison = make_comparison([0.1, 1.5])
-    right = 100 * (1 - comparison.cv.values("m1", "error").mean())
-    label, share = max(((c, 100 * np.mean(comparison.cv.y == c)) for c in CLASSES), key=lambda one: one[1])
-    expected = f"Right on {right:.0f} of 100 rows; always predicting {str(label)!r} is right on {share:.0f}."
-    assert comparison.recommendation.headline == f"Recommended: m1. {expected}"
-    weight = np.where(comparison.cv.y == "a", 5.0, 1.0)
-    assert "always predicting 'a'" in make_comparison([0.1, 1.5], weight=weight).recommendation.headline
+@pytest.mark.parametrize("n", [60, 240, 1200])
+def test_the_headline_is_about_rows(n):
+    comparison = make_comparison([0.1, 1.5], n=n)
+    of = min(n, 100)
+    right = of * (1 - comparison.cv.values("m1", "error").mean())
+    label, share = max(((c, of * np.mean(comparison.cv.y == c)) for c in CLASSES), key=lambda one: one[1])
+    text = comparison.recommendation.headline
+    assert f"on {right:.0f} of {of} rows" in text and text.endswith(f"answering {str(label)!r} gets {share:.0f}.")
+    low, high = score_interval(comparison.cv, "m1", "error")
+    assert (f"interval {100 - 100 * high:.0f} to {100 - 100 * low:.0f}" in text) == (n < 1000)
+
+
+def test_the_headline_counts_weights_and_never_rounds_up_to_all():
+    weight = np.where(make_cv([0.1]).y == "a", 5.0, 1.0)
+    assert "always answering 'a'" in make_comparison([0.1, 1.5], weight=weight).recommendation.headline
+    cv = make_cv([9.0], n=2000)
+    proba = np.where(cv.y[:, None] == CLASSES, 0.9, 0.1)
+    proba[0] = proba[0, ::-1]
+    records = [{**r, "error": 1 / 2000} for r in cv.records]
+    text = headline(replace(cv, records=records, proba={"m0": proba}), "m0")
+    assert "Right on 99.9 of 100 rows" in text
 
 
 def test_no_better_than_the_shares():
@@ -190,10 +238,10 @@ def test_one_verdict_for_one_pair():
     for seed in range(15):
         text = points([1.0, 0.8, 0.7, 0.6, 0.5], from_mixent=(0,), seed=seed)
         rival = text.split("Best method outside mixent: ")[-1].split(",")[0] if "outside" in text else None
-        listed = text.split("No significant difference from: ")
-        like = listed[1].split(".")[0].split(", ") if len(listed) > 1 else []
+        like = text.split("methods but: ")[-1].split(".")[0].split(", ") if "methods but: " in text else []
+        every = "No significant difference from any" in text
         if rival is not None:
-            assert ("not significant at" in text) == (rival in like)
+            assert ("not significant at" in text) == (every or rival in like)
 
 
 def test_who_explains_by_column():

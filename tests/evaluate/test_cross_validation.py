@@ -176,12 +176,15 @@ def test_kept_probabilities_are_of_the_first_repeat():
     np.testing.assert_array_equal(once.proba["nb"], thrice.proba["nb"])
 
 
-def test_difference_is_antisymmetric_and_corrected():
+def test_difference_is_antisymmetric_and_over_all_repeats():
     cv = cross_validate({"nb": GaussianNB(), "lda": LinearDiscriminantAnalysis()}, X, Y, repeats=2)
     one, other = cv.difference("nb", "lda"), cv.difference("lda", "nb")
     assert one["mean"] == -other["mean"] and one["p_value"] == other["p_value"]
     gap = cv.values("nb", "log_loss") - cv.values("lda", "log_loss")
-    assert one["se"] == pytest.approx(np.sqrt((1 / 10 + 1 / 4) * gap.var(ddof=1)))
+    assert one["mean"] == pytest.approx(gap.mean(), rel=1e-9)
+    seconds = cv.values("nb", "fit_seconds") - cv.values("lda", "fit_seconds")  # no mean over rows: tested on folds
+    corrected = np.sqrt((1 / 10 + 1 / 4) * seconds.var(ddof=1))
+    assert cv.difference("nb", "lda", "fit_seconds")["se"] == pytest.approx(corrected)
     assert 0 < one["p_value"] < 1
     assert cv.difference("nb", "nb") == {"mean": 0, "se": 0, "p_value": 1}
 

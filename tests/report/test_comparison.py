@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 import mixent as mx
-from mixent.evaluate import CrossValidation, corrected_t_test
+from mixent.evaluate import CrossValidation
 from mixent.evaluate.displays.projection import encoded
 from mixent.report import comparison_report, scores
 from mixent.report.cases import select_cases
@@ -200,17 +200,6 @@ def made(values):
     ]
     none = np.zeros((0, 2))
     return CrossValidation(records, {}, np.array(["a", "b"]), none[:, 0], np.zeros((1, 0), dtype=int))
-
-
-def test_intervals_allow_for_the_rows_that_folds_share():
-    values = np.array([[0.1, 0.2, 0.15, 0.12, 0.3], [0.2, 0.21, 0.25, 0.2, 0.22]])
-    for name, row in zip(("m0", "m1"), values):
-        low, high = corrected_t_test(row, 20 / 80).interval
-        found = scores.half_width(made(values), name, "error")
-        assert found == pytest.approx((high - low) / 2, rel=1e-12)
-        independent = corrected_t_test(row, 0.0).interval
-        assert found == pytest.approx(1.5 * (independent[1] - independent[0]) / 2)  # sqrt((1/5 + 1/4) / (1/5))
-    assert np.isnan(scores.half_width(made(values[:, :1]), "m0", "error"))
 
 
 def test_scores_that_differ_by_rounding_are_both_best():

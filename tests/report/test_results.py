@@ -10,6 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from mixent.base.document import Figure
 from mixent.evaluate import cross_validate, error_bounds, log_loss
+from mixent.evaluate.row_losses import score_interval
 from mixent.report import results, scores
 from mixent.report.results import Predictions, out_of_fold
 
@@ -103,6 +104,24 @@ def test_the_best_of_each_column_is_marked(cv):
     table = scores.methods_table(cv)
     for place, (metric, (heading, factor, digits)) in enumerate(scores.SCALES.items(), start=1):
         assert table.header[place] == heading
-        best = min(cv.values(m, metric).mean() for m in cv.methods)
+        among = [m for m in cv.methods if m != "blind" or metric != "calibration"]
+        best = min(cv.values(m, metric).mean() for m in among)
         marked = [row[place].text for row in table.rows if row[place].best]
-        assert marked and all(text.split(" ± ")[0] == f"{factor * best:.{digits}f}" for text in marked)
+        assert marked and all(text.split(" (")[0] == f"{factor * best:.{digits}f}" for text in marked)
+
+
+def test_the_class_frequencies_are_not_the_best_calibrated(cv):
+    """Constant probabilities are calibrated by construction."""
+    table = scores.methods_table(cv)
+    place = list(table.header).index("calibration error (%)")
+    lowest = min(cv.methods, key=lambda m: cv.values(m, "calibration").mean())
+    assert lowest == "blind" and "blind" not in [row[0] for row in table.rows if row[place].best]
+
+
+@pytest.mark.parametrize("metric", ["error", "log_loss", "brier"])
+def test_intervals_in_the_table_are_those_of_the_rows_and_stay_in_range(cv, metric):
+    table, scale = scores.methods_table(cv), scores.SCALES[metric]
+    place = list(table.header).index(scale.heading)
+    for row in table.rows:
+        low, high = score_interval(cv, row[0], metric)
+        assert row[place].text.endswith(f" ({scale.text(low)} to {scale.text(high)})") and low >= 0

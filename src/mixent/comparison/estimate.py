@@ -1,22 +1,26 @@
-"""Scores of the methods of a comparison: paired tests, and the score of the best method corrected for selection."""
+"""The score of the best method of a comparison, corrected for its selection, and that of the class frequencies."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from mixent.base.params import check_choice
+from mixent.base.multiple_tests import holm
 from mixent.base.result import Result
 from mixent.data import encode
-from mixent.evaluate.paired import TTest, corrected_t_test
+from mixent.evaluate.paired import TTest
+from mixent.evaluate.paired_rows import RowTest
 from mixent.evaluate.records import CrossValidation
+from mixent.evaluate.row_losses import UPPER, paired_test, row_losses, scored_rows
 from mixent.evaluate.scores import SMALLEST
-from mixent.evaluate.text import WORDS, without_rounding
+from mixent.evaluate.text import WORDS
 
-CHOSEN_BY = ("error", "balanced_error", "log_loss", "brier")
+CHOSEN_BY = tuple(UPPER)
 ALPHA = 0.05
 BOOTSTRAPS = 500
+NEAR, NEAR_ABSOLUTE = 0.05, 0.01  # share of the best score, or nats (share of rows): what is close to the best
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,70 +40,45 @@ class Estimate(Result):
         return f"{self.value:.4g} ({interval}); without the correction {self.plain:.4g}"
 
 
-def paired_test(cv: CrossValidation, a: str, b: str, metric: str) -> TTest:
-    """The corrected t test on common folds, with a standard error that is at least that of independent rows.
+class Against(NamedTuple):
+    """The test of a method against the best one."""
 
-    The differences of a few folds can agree by chance, so that one row in each would be a significant difference.
+    test: RowTest | TTest
+    adjusted: float  # p-value after Holm's adjustment
+
+    @property
+    def close(self) -> bool:
+        """Whether the method is an alternative: not significantly different, and within 5 % or 0.01 of the best."""
+        assert self.test.scores is not None
+        return self.adjusted >= ALPHA and self.test.mean <= max(NEAR * self.test.scores[1], NEAR_ABSOLUTE)
+
+
+def against_best(cv: CrossValidation, best: str, metric: str) -> dict[str, Against]:
+    """The tests of all other methods against the best, ranked ones first, with Holm's adjustment for their number.
+
+    Methods that were stopped, or failed in some folds, are included: they are tested on the rows that they share with
+    the best. One that shares none counts in the adjustment only.
     """
-    first, second = cv.values(a, metric), cv.values(b, metric)
-    ratio = float(np.mean([r["n_test"] / r["n_train"] for r in cv.records if r["method"] == a]))
-    difference = without_rounding(first - second, first, second)
-    scores = (float(first.mean()), float(second.mean()))
-    test = corrected_t_test(difference, ratio, names=(a, b), metric=metric, scores=scores)
-    least = _row_std_error(cv, a, b, metric)
-    return test if test.std_error >= least else _with_std_error(test, least)
-
-
-def _row_std_error(cv: CrossValidation, a: str, b: str, metric: str) -> float:
-    """Standard error of the mean difference over rows; 0 if the score is not a mean over rows."""
-    if metric not in CHOSEN_BY:
-        return 0.0
-    (first, second), weight = row_losses(cv, [a, b], metric)
-    difference = first - second
-    share = weight / weight.sum()
-    return float(np.sqrt(share**2 @ (difference - share @ difference) ** 2))
-
-
-def _with_std_error(test: TTest, std_error: float) -> TTest:
-    """The test with another standard error."""
-    from scipy.special import stdtr, stdtrit
-
-    half = float(stdtrit(test.dof, 0.5 + test.confidence / 2)) * std_error
-    p_value = float(2 * stdtr(test.dof, -abs(test.mean) / std_error))
-    return replace(test, std_error=std_error, p_value=p_value, interval=(test.mean - half, test.mean + half))
-
-
-def row_losses(cv: CrossValidation, methods: list[str], metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """(m, n) losses of the scored rows of the first repeat, and the weights whose weighted mean is the metric."""
-    check_choice("metric", metric, CHOSEN_BY)
-    rows = np.flatnonzero(np.isfinite(cv.proba[methods[0]]).all(axis=1))
-    true = encode(cv.y[rows], cv.classes)
-    weight = np.ones(len(rows)) if cv.sample_weight is None else cv.sample_weight[rows]
-    if metric == "balanced_error":
-        weight = weight / np.maximum(np.bincount(true, weight, len(cv.classes)), 1e-300)[true]
-    proba = np.stack([cv.proba[m][rows] for m in methods])  # (m, n, C)
-    index = np.arange(len(rows))
-    if metric == "log_loss":
-        losses = -np.log(np.clip(proba[:, index, true], SMALLEST, 1.0))
-    elif metric == "brier":
-        losses = ((proba - np.eye(len(cv.classes))[true]) ** 2).sum(axis=2)
-    else:
-        losses = (proba.argmax(axis=2) != true).astype(float)
-    return losses, weight
+    ranking = cv.ranking(metric)
+    others = [m for m in dict.fromkeys([*ranking, *cv.methods]) if m != best]
+    tests = {name: paired_test(cv, name, best, metric) for name in others}
+    adjusted = holm([1.0 if test is None else test.p_value for test in tests.values()])
+    return {name: Against(test, float(p)) for (name, test), p in zip(tests.items(), adjusted) if test is not None}
 
 
 def chosen_estimate(cv: CrossValidation, methods: list[str], metric: str, seed: int = 0) -> Estimate:
     """The score of the best of several methods, corrected for selection by a bootstrap (Tsamardinos et al. 2018).
 
-    Rows of the out-of-fold predictions are drawn with replacement; the method that is best on the drawn rows is scored
-    on the others. The estimate is the mean over the draws, with quantiles as the interval.
+    Rows of the out-of-fold predictions (or groups of rows) are drawn with replacement; the method that is best on the
+    drawn rows is scored on the others. The estimate is the mean over the draws, with quantiles as the interval.
     """
     losses, weight = row_losses(cv, methods, metric)
     plain = float((losses @ weight / weight.sum()).min())
     rng, scores = np.random.default_rng(seed), []
-    n = len(weight)
+    group = _group_codes(cv, methods)
+    n = int(group.max(initial=-1)) + 1
     for _ in range(BOOTSTRAPS):
-        counts = np.bincount(rng.integers(n, size=n), minlength=n)
+        counts = np.bincount(rng.integers(n, size=n), minlength=n)[group]
         out = weight * (counts == 0)
         if out.sum() > 0:
             best = int(np.argmin(losses @ (weight * counts)))
@@ -108,6 +87,12 @@ def chosen_estimate(cv: CrossValidation, methods: list[str], metric: str, seed: 
         return Estimate(plain, np.nan, np.nan, plain)
     low, high = np.quantile(scores, (0.025, 0.975))
     return Estimate(float(np.mean(scores)), float(low), float(high), plain)
+
+
+def _group_codes(cv: CrossValidation, methods: list[str]) -> np.ndarray:
+    """The number of the group of every scored row; without groups, of the row."""
+    rows = scored_rows(cv, methods)
+    return np.arange(len(rows)) if cv.groups is None else np.unique(cv.groups[rows], return_inverse=True)[1]
 
 
 def frequencies_loss(cv: CrossValidation, metric: str) -> float:

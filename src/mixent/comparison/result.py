@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from mixent.base.document import Bullets, Content, Paragraph
-from mixent.base.multiple_tests import adjusted_p_values, holm, homogeneous_groups
+from mixent.base.multiple_tests import adjusted_p_values, homogeneous_groups
 from mixent.base.params import check_choice
 from mixent.base.recipes import Shape
 from mixent.base.result import Records, Result, as_table
 from mixent.comparison.candidates import Candidate
-from mixent.comparison.estimate import ALPHA, Estimate, paired_test
+from mixent.comparison.estimate import ALPHA, Estimate, against_best
 from mixent.comparison.recommendation import Recommendation
 from mixent.evaluate.paired import TTest
-from mixent.evaluate.records import CrossValidation
+from mixent.evaluate.paired_rows import RowTest
+from mixent.evaluate.records import CrossValidation, check_asked
+from mixent.evaluate.row_losses import paired_test
 from mixent.evaluate.scores import METRICS
 
 
@@ -94,38 +96,39 @@ class Comparison(Result):
         """The best method of mixent, or the best of all others; None if there is none."""
         return next((m for m in self.ranking(metric) if self.candidates[m].from_mixent == from_mixent), None)
 
-    def test(self, a: str, b: str, metric: str | None = None) -> TTest:
-        """Corrected t test of two methods on the common folds; `str()` states the result."""
-        metric = metric or self.metric
+    def test(self, a: str, b: str, metric: str | None = None) -> RowTest | TTest:
+        """Paired t test of two methods on the rows that both predicted; `str()` states the result.
+
+        See `mixent.evaluate.row_t_test`. The calibration error, which is not a mean over rows, is tested on the folds.
+        """
+        metric = check_choice("metric", metric or self.metric, METRICS)
         for name in (a, b):
-            if name not in self.ranking(metric):
-                raise ValueError(
-                    f"{name!r} does not have a score in every fold; choose one of "
-                    f"{', '.join(map(repr, self.ranking(metric)))}"
-                )
-        return paired_test(self.cv, a, b, metric)
+            check_asked(name, self.cv.methods, metric, METRICS)
+        test = paired_test(self.cv, a, b, metric)
+        if test is None:
+            raise ValueError(f"{a!r} and {b!r} have no folds in common in which both finished; choose other methods")
+        return test
 
     def tests(self, metric: str | None = None) -> Any:
-        """Corrected t test of every method against the best, as a table.
+        """Paired t test of every method against the best, as a table.
 
         A pandas DataFrame, or a list of records without pandas: method, mean difference, low, high, p_value, adjusted
-        (Holm's adjustment) and significant.
+        (Holm's adjustment for all methods that were begun) and significant. Methods that were stopped, or failed in
+        some folds, are tested on the rows that they share with the best.
         """
         metric = metric or self.metric
-        best, *others = self.ranking(metric)
-        tests = [self.test(name, best, metric) for name in others]
-        adjusted = holm([test.p_value for test in tests])
+        tests = against_best(self.cv, self.ranking(metric)[0], metric)
         records = [
             {
                 "method": name,
-                "mean": t.mean,
-                "low": t.interval[0],
-                "high": t.interval[1],
-                "p_value": t.p_value,
-                "adjusted": float(p),
-                "significant": bool(p < ALPHA),
+                "mean": test.mean,
+                "low": test.interval[0],
+                "high": test.interval[1],
+                "p_value": test.p_value,
+                "adjusted": adjusted,
+                "significant": adjusted < ALPHA,
             }
-            for name, t, p in zip(others, tests, adjusted)
+            for name, (test, adjusted) in tests.items()
         ]
         return as_table(records, index="method")
 

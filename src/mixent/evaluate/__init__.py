@@ -8,6 +8,7 @@ from mixent.evaluate.cross_validation import cross_validate
 from mixent.evaluate.multi_dataset import RankComparison, compare_over_sets
 from mixent.evaluate.paired import FTest, TTest, corrected_t_test, five_by_two_f, five_by_two_f_test, ten_by_ten
 from mixent.evaluate.paired_datasets import SetsTest, sign_test, signed_rank_test
+from mixent.evaluate.paired_rows import RowTest, row_t_test
 from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.scores import balanced_error, brier, calibration_error, error_rate, log_loss, score_table
 
@@ -17,6 +18,7 @@ __all__ = [
     "FTest",
     "Quantity",
     "RankComparison",
+    "RowTest",
     "SetsTest",
     "TTest",
     "balanced_error",
@@ -34,6 +36,7 @@ __all__ = [
     "holm",
     "labelled_rows",
     "log_loss",
+    "row_t_test",
     "score_table",
     "sign_test",
     "signed_rank_test",

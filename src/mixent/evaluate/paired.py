@@ -41,12 +41,12 @@ class FTest(Result):
     @property
     def t(self) -> float:
         """Dietterich's 5x2cv t = p_11 / sqrt(mean_i s_i^2), 5 degrees of freedom: it hangs on the first fold alone."""
-        return _ratio(float(self.differences[0, 0]), float(np.sqrt(_variances(self.differences).mean())))
+        return ratio_of(float(self.differences[0, 0]), float(np.sqrt(_variances(self.differences).mean())))
 
     @property
     def t_p_value(self) -> float:
         """Two-sided p-value of `t`."""
-        return _t_p_value(self.t, 5)
+        return two_sided_p(self.t, 5)
 
     def __str__(self) -> str:
         how = f"5x2cv F = {self.f:.2f}, p {p_text(self.p_value)}"
@@ -79,7 +79,7 @@ class TTest(Result):
     @property
     def t(self) -> float:
         """The mean in standard errors."""
-        return _ratio(self.mean, self.std_error)
+        return ratio_of(self.mean, self.std_error)
 
     def __str__(self) -> str:
         _, factor, _, unit = words_of(self.metric)
@@ -178,7 +178,7 @@ def five_by_two_f(
     """
     from scipy.special import fdtrc
 
-    p = _finite(differences)
+    p = finite(differences)
     if p.shape != (5, 2):
         raise ValueError(
             f"differences must have shape (5, 2), a row for each replication; got {p.shape}. For other repeated "
@@ -187,7 +187,7 @@ def five_by_two_f(
     if metric is not None:
         check_choice("metric", metric, METRICS)
     unit = p / (np.abs(p).max() or 1.0)  # f has no unit: squares of tiny differences must not vanish
-    f = _ratio(float((unit**2).sum()), float(2 * _variances(unit).sum()))
+    f = ratio_of(float((unit**2).sum()), float(2 * _variances(unit).sum()))
     return FTest(f, float(fdtrc(10, 5, f)), p, names, metric, scores)
 
 
@@ -226,7 +226,7 @@ def ten_by_ten(
     -------
     TTest
     """
-    _check_confidence(confidence)
+    check_confidence(confidence)
     cv, labels = _both(a, b, X, y, 10, 10, random_state, metric, sample_weight, names, progress)
     gap, scores = _gap(cv, labels, metric)
     ratio = float(np.mean([r["n_test"] / r["n_train"] for r in cv.records]))
@@ -275,15 +275,15 @@ def corrected_t_test(
     """  # noqa: E501
     from scipy.special import stdtrit
 
-    gap = _finite(differences)
+    gap = finite(differences)
     if gap.ndim != 1 or len(gap) < 2:
         raise ValueError(f"differences must be a list of at least two numbers; got shape {gap.shape}")
     test_ratio = check_positive("test_ratio", test_ratio, zero=True)
     if metric is not None:
         check_choice("metric", metric, METRICS)
     mean, se = float(gap.mean()), float(np.sqrt((1 / len(gap) + test_ratio) * gap.var(ddof=1)))
-    half = float(stdtrit(len(gap) - 1, 0.5 + _check_confidence(confidence) / 2)) * se
-    p_value = _t_p_value(_ratio(mean, se), len(gap) - 1)
+    half = float(stdtrit(len(gap) - 1, 0.5 + check_confidence(confidence) / 2)) * se
+    p_value = two_sided_p(ratio_of(mean, se), len(gap) - 1)
     return TTest(mean, se, p_value, (mean - half, mean + half), confidence, gap, test_ratio, names, metric, scores)
 
 
@@ -342,7 +342,7 @@ def _two_names(names: Any) -> tuple[str, str]:
     return str(names[0]), str(names[1])
 
 
-def _finite(differences: Any) -> np.ndarray:
+def finite(differences: Any) -> np.ndarray:
     gap = np.asarray(differences, dtype=float)
     if not np.isfinite(gap).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(gap))[0])
@@ -355,20 +355,20 @@ def _variances(p: np.ndarray) -> np.ndarray:
     return (p[:, 0] - p[:, 1]) ** 2 / 2
 
 
-def _ratio(above: float, below: float) -> float:
+def ratio_of(above: float, below: float) -> float:
     """above / below; where both are 0, 0."""
     if below == 0:
         return float(np.sign(above)) * np.inf if above else 0.0
     return above / below
 
 
-def _t_p_value(t: float, dof: int) -> float:
+def two_sided_p(t: float, dof: float) -> float:
     from scipy.special import stdtr
 
     return float(2 * stdtr(dof, -abs(t))) if np.isfinite(t) else 0.0
 
 
-def _check_confidence(value: Any) -> float:
+def check_confidence(value: Any) -> float:
     if check_number(value) and 0 < value < 1:
         return float(value)
     raise ValueError(f"confidence must be between 0 and 1, such as 0.95; got {value!r}")

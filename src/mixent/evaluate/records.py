@@ -12,7 +12,6 @@ from mixent.base.params import check_choice
 from mixent.base.result import Records, Result
 from mixent.base.text import count
 from mixent.evaluate.scores import METRICS, SCALES
-from mixent.evaluate.text import without_rounding
 
 TIMED = (*METRICS, "fit_seconds", "predict_seconds")
 SHOWN = ("error", "log_loss", "brier", "calibration", "fit_seconds")  # in the short table
@@ -67,6 +66,7 @@ class CrossValidation(Result, Recorded):
     folds: np.ndarray  # (repeats, n) the fold that scores each row; -1 = always in training, never scored
     sample_weight: np.ndarray | None = None
     random_state: Any = None  # as given
+    groups: np.ndarray | None = None  # (n,) rows with the same value are not independent of each other
 
     @property
     def methods(self) -> list[str]:
@@ -74,8 +74,10 @@ class CrossValidation(Result, Recorded):
         return list(dict.fromkeys(record["method"] for record in self.records))
 
     def values(self, method: str, metric: str) -> np.ndarray:
-        """The metric of a method in every repeat and fold; NaN where it failed."""
-        return self._column(method, metric)
+        """The metric of a method in every repeat and fold; NaN where it failed or was not run."""
+        places = sorted({(record["repeat"], record["fold"]) for record in self.records})
+        mine = {(r["repeat"], r["fold"]): r[metric] for r in self.records if r["method"] == method}
+        return np.array([mine.get(place, np.nan) for place in places])
 
     def means(self) -> list[dict[str, Any]]:
         """One dict per method and metric: method, metric, mean and sd over the folds without an error, folds."""
@@ -124,23 +126,21 @@ class CrossValidation(Result, Recorded):
         return "\n".join(lines)
 
     def difference(self, a: str, b: str, metric: str = "log_loss") -> dict[str, float]:
-        """Mean of metric(a) - metric(b) over the folds, its standard error and two-sided p-value.
+        """Mean of metric(a) - metric(b) over the folds that both finished, its standard error and two-sided p-value.
 
-        Folds share training rows, so the plain standard error is too small; this one has the factor
-        1/J + n_test/n_train of Nadeau and Bengio (2003) on the variance, with J - 1 degrees of freedom; see
+        A metric that is a mean over rows is tested on the rows, see `row_t_test`; any other on the folds, see
         `corrected_t_test`.
         """
-        from mixent.evaluate.paired import corrected_t_test  # which cross-validates itself
+        from mixent.evaluate.row_losses import paired_test  # which cross-validates itself
 
         for name in (a, b):
             check_asked(name, self.methods, metric, TIMED)
-        first, second = self.values(a, metric), self.values(b, metric)
-        both = np.isfinite(first) & np.isfinite(second)
-        gap = without_rounding((first - second)[both], first[both], second[both])
-        if len(gap) < 2:
+        test = paired_test(self, a, b, metric)
+        if test is None:
+            gap = self.values(a, metric) - self.values(b, metric)
+            gap = gap[np.isfinite(gap)]
             mean = float(gap.mean()) if len(gap) else float("nan")
             return {"mean": mean, "se": float("nan"), "p_value": float("nan")}
-        test = corrected_t_test(gap, float(np.mean([r["n_test"] / r["n_train"] for r in self.records])))
         return {"mean": test.mean, "se": test.std_error, "p_value": test.p_value}
 
 

@@ -12,8 +12,8 @@ from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Ta
 from mixent.comparison.result import Comparison
 from mixent.displays import MethodScoresDisplay
 from mixent.evaluate.bounds import ErrorReport, error_bounds
-from mixent.evaluate.paired import corrected_t_test
 from mixent.evaluate.records import CrossValidation
+from mixent.evaluate.row_losses import is_constant, score_interval
 from mixent.evaluate.scores import METRICS, SCALES, Scale, score_table
 from mixent.evaluate.text import without_rounding
 from mixent.report.results import Predictions, out_of_fold
@@ -40,42 +40,33 @@ def methods_table(cv: CrossValidation, kinds: Mapping[str, str] | None = None, m
     """Every method's mean scores with 95 % intervals, the best first; `kinds`: the kind of each method."""
     ranking = cv.ranking(metric)
     means = {(s["method"], s["metric"]): s["mean"] for s in cv.means()}
-    best = {metric: min((means[m, metric] for m in ranking), default=None) for metric in SCALES}
+    best = {metric: min((means[m, metric] for m in _eligible(cv, ranking, metric)), default=None) for metric in SCALES}
     rows = []
     for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:
-        ranked = method in ranking
-        cells = [_score(cv, method, metric, means[method, metric], ranked and best[metric]) for metric in SCALES]
+        eligible = {metric: method in _eligible(cv, ranking, metric) for metric in SCALES}
+        cells = [_score(cv, method, m, means[method, m], eligible[m] and best[m]) for m in SCALES]
         rows.append([method, *([kinds.get(method, "")] if kinds else []), *cells])
     caption = (
-        "Mean over the folds ± half the 95 % interval, corrected for the training rows that folds share (Nadeau and "
-        "Bengio 2003); seconds are means per fold. Lower is better; the best of each column is marked"
+        "Mean over the folds, with the 95 % interval of the expected score over rows like these where it is a mean "
+        "over rows; the intervals of two methods may overlap although their difference on the same rows is "
+        "significant (see below). Seconds are means per fold. Lower is better; the best of each column is marked"
     )
     return Table(caption, ["method", *(["kind"] if kinds else []), *(scale.heading for scale in SCALES.values())], rows)
+
+
+def _eligible(cv: CrossValidation, ranking: list[str], metric: str) -> list[str]:
+    """Methods that can be the best of a column; one without any information on a row is trivially calibrated."""
+    return [m for m in ranking if not is_constant(cv, m)] if metric == "calibration" else ranking
 
 
 def _score(cv: CrossValidation, method: str, metric: str, mean: float, best: Any) -> Number | None:
     if not np.isfinite(mean):
         return None
-    scale, half = SCALES[metric], half_width(cv, method, metric)
+    scale, interval = SCALES[metric], score_interval(cv, method, metric)
     text = scale.text(mean)
-    if np.isfinite(half) and metric in METRICS:
-        text += f" ± {scale.text(half)}"
+    if interval is not None:
+        text += f" ({scale.text(interval[0])} to {scale.text(interval[1])})"
     return Number(text, best=best is not False and not without_rounding(mean - best, mean, best))
-
-
-def half_width(cv: CrossValidation, method: str, metric: str) -> float:
-    """Half the 95 % interval of a method's mean score; NaN where one fold worked."""
-    values = cv.values(method, metric)
-    values = values[np.isfinite(values)]
-    if len(values) < 2:
-        return float("nan")
-    low, high = corrected_t_test(values, fold_ratio(cv)).interval
-    return (high - low) / 2
-
-
-def fold_ratio(cv: CrossValidation) -> float:
-    """Test rows for each training row."""
-    return float(np.mean([r["n_test"] / r["n_train"] for r in cv.records]))
 
 
 def differences(comparison: Comparison) -> list[Content]:
@@ -97,11 +88,10 @@ def _alt(display: MethodScoresDisplay) -> str:
 def _caption(display: MethodScoresDisplay) -> str:
     return (
         f"{display.text()} Small dots are single folds, the large one their mean. Bars on the right join methods "
-        "without a significant difference (paired tests of all pairs on the same folds, corrected for shared training "
-        f"rows, Holm's correction, {100 * display.alpha:g} %). This is one data set, and its folds are not "
-        "independent of each other: a significant difference holds for tables like this one, not in general, and "
-        "methods joined by a bar are not shown to be equal. The recommendation tests against the best method only; "
-        "with fewer tests it may find more differences."
+        "without a significant difference (paired t tests of all pairs on the same rows, Holm's adjustment, "
+        f"{100 * display.alpha:g} %). This is one data set: a significant difference holds for tables like this one, "
+        "not in general, and methods joined by a bar are not shown to be equal. The recommendation tests against the "
+        "best method only; with fewer tests it may find more differences."
     )
 
 

@@ -23,9 +23,10 @@ WIDE = 10.0  # worst over best mean: beyond, the axis is logarithmic
 class MethodScoresDisplay(Display):
     """Mean scores of methods on the same folds of one data set; bars join methods that do not differ significantly.
 
-    Every pair is tested by the t test of Nadeau and Bengio (2003) on the differences of its folds, and the p-values are
-    adjusted by Holm for the number of pairs. A bar joins neighboring methods of which no two differ significantly at
-    `alpha`. Folds share rows, so the result holds for this data set; for several use `CriticalDifferenceDisplay`.
+    Every pair is tested by the paired t test on rows (`mixent.evaluate.row_t_test`; the calibration error on folds, by
+    `corrected_t_test`), and the p-values are adjusted by Holm for the number of pairs. A bar joins neighboring methods
+    of which no two differ significantly at `alpha`. The result holds for tables like this one; for several data sets
+    use `CriticalDifferenceDisplay`.
     """
 
     names: list[str]  # (k,) the best first
