@@ -37,14 +37,14 @@ suppress_warnings = ["config.cache"]  # functions in the gallery's settings cann
 # pages: Markdown that also reads well where the repository is browsed
 myst_heading_anchors = 3
 myst_enable_extensions = []
-highlight_language = "none"  # indented blocks are formulas and output; code says its language
+highlight_language = "none"  # indented blocks are formulas and output; code blocks name their language
 
 # reference: from docstrings in numpydoc style, where single backticks mean code
 default_role = "py:obj"
 add_module_names = False
 autosummary_generate = True
 autosummary_imported_members = True
-autodoc_typehints = "none"  # the Parameters section says it
+autodoc_typehints = "none"  # the Parameters section has the types
 autodoc_member_order = "groupwise"
 python_display_short_literal_types = True
 napoleon_google_docstring = False
