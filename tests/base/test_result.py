@@ -1,5 +1,7 @@
 """Results show themselves: a line in a console, text when printed, HTML in a notebook; tables are DataFrames."""
 
+import inspect
+import re
 from functools import cache
 from html.parser import HTMLParser
 
@@ -27,6 +29,7 @@ from mixent.evaluate import (
 )
 from mixent.evaluate.scores import reliability
 from mixent.options import Search
+from mixent.overview import public_estimators
 from mixent.show import LENGTH, Short, short_text
 from mixent.studies import prior_shift_study, size_curves, verification_rates, verification_report
 
@@ -181,6 +184,23 @@ def test_a_fitted_attribute_of_records_is_stored_as_a_list():
     assert not hasattr(model, "tried_")
     model.tried_ = [{"a": 1}]
     assert type(vars(model)["tried_"]) is list and type(model.tried_) is Records
+
+
+def test_every_fitted_list_of_records_is_a_table():
+    documented = r"(?m)^ *(\w+_) : list of (?:lists of )?(?:dict|Stage|SelectionStep)$"
+    classes = [type(estimator) for estimator in public_estimators()]
+    lists = [(cls, name) for cls in classes for name in re.findall(documented, cls.__doc__)]
+    assert len({name for _, name in lists}) >= 6
+    assert [entry for entry in lists if not isinstance(inspect.getattr_static(*entry), RecordsAttribute)] == []
+
+
+def test_lists_of_records_are_a_table_each():
+    class Model:
+        path_ = RecordsAttribute()
+
+    model = Model()
+    model.path_ = [[{"a": 1}, {"a": 2}], [{"a": 3}]]
+    assert [part.frame()["a"].tolist() for part in model.path_] == [[1, 2], [3]]
 
 
 def test_without_pandas_a_table_is_a_list_of_records(monkeypatch):

@@ -68,15 +68,16 @@ class Records(list):
 
 
 class RecordsAttribute:
-    """A fitted attribute that is stored as a plain list and returned as `Records`."""
+    """A fitted attribute, stored as a plain list and returned as `Records`; lists in a list become `Records` too."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    def __get__(self, model: Any, owner: type | None = None) -> Records:
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
         if model is None or self.name not in vars(model):
             raise AttributeError(f"{getattr(owner, '__name__', 'object')!r} object has no attribute {self.name!r}")
-        return Records(vars(model)[self.name])
+        records = vars(model)[self.name]
+        return [Records(part) for part in records] if records and isinstance(records[0], list) else Records(records)
 
     def __set__(self, model: Any, records: Iterable[Any]) -> None:
         vars(model)[self.name] = list(records)

@@ -19,6 +19,7 @@ from mixent.base.options import reads
 from mixent.base.params import check_flag, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar
+from mixent.base.result import RecordsAttribute
 from mixent.classical.discriminant import ClassGaussians, Smoother, directions, log_proba
 from mixent.classical.parzen import log_loss_and_error
 from mixent.classical.training import LabelledRows, read_labelled_rows, to_all_rows
@@ -152,6 +153,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     ((178, 2), True)
     """
 
+    tried_ = RecordsAttribute()
+
     _groups = {"kernel": read_fisher_kernel}
 
     def __init__(
@@ -234,15 +237,16 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Return the fit with the lowest leave-one-out log-loss."""
         kernels = self._kernels(search.Z, search.rows.weight)
         shrinkages = SHRINKAGES if isinstance(self.shrinkage, str) else np.array([float(self.shrinkage)])
-        self.tried_: list[dict] = []
+        tried: list[dict] = []
         best: _Fit | None = None
         for i, kernel in enumerate(kernels):
             if show is not None:
                 show(i, len(kernels), "kernel" if _gamma(kernel) is None else f"gamma {_gamma(kernel):.3g}")
             for fit in search(kernel, shrinkages):
-                self.tried_.append({"gamma": _gamma(kernel), "shrinkage": fit.shrinkage, "log_loss": fit.log_loss})
+                tried.append({"gamma": _gamma(kernel), "shrinkage": fit.shrinkage, "log_loss": fit.log_loss})
                 best = fit if best is None or fit.log_loss < best.log_loss else best
         assert best is not None
+        self.tried_ = tried
         return best
 
     def _set_attributes(self, search: _Search, best: _Fit) -> None:

@@ -14,6 +14,7 @@ from mixent.base.executors import choose_executor
 from mixent.base.params import check_choice, check_flag, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar
+from mixent.base.result import RecordsAttribute
 from mixent.classical.bandwidths import CRITERIA, LeaveOneOut, choose_bandwidths
 from mixent.classical.training import LabelledRows, read_labelled_rows, to_all_rows
 from mixent.classical.windows import Columns, Windows
@@ -118,6 +119,8 @@ class ParzenClassifier(ProbabilisticClassifier):
     (True, True)
     """
 
+    bandwidths_tried_ = RecordsAttribute()
+
     def __init__(
         self,
         bandwidth: Any = "auto",
@@ -197,7 +200,7 @@ class ParzenClassifier(ProbabilisticClassifier):
     def _fit_bandwidths(self, leave_one_out: LeaveOneOut, show: Any) -> None:
         """Set the bandwidths, chosen if they are not given, and the leave-one-out predictions."""
         bandwidths, columns = self._read_bandwidths(), leave_one_out.windows.columns
-        self.bandwidths_tried_: list[dict] = []
+        self.bandwidths_tried_ = []
         base = float(np.exp(0.5 * np.log(columns.variance).mean())) if len(columns.variance) else 1.0
         if bandwidths is None and not leave_one_out.scored.any():
             bandwidths = np.full(leave_one_out.windows.n_classes, base * scott_bandwidth(leave_one_out))

@@ -20,6 +20,7 @@ from mixent.base.executors import choose_executor
 from mixent.base.folds import label_folds
 from mixent.base.params import RandomState, check_calibration, check_count, check_folds, check_number, check_positive
 from mixent.base.progress import progress_bar
+from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array, weighted_quantile
 from mixent.core.driver import Event, Run
 from mixent.core.executors import Executor
@@ -74,6 +75,8 @@ class TrainedDiscriminant:
 
 class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
     """Base class: a subclass defines a `TrainingSet` and how its discriminant function is stored."""
+
+    C_tried_ = RecordsAttribute()
 
     C: Any
     margin: str | Margin

@@ -61,8 +61,6 @@ class Stage(Short):
 
     _shown = ("n_components", "covariance", "log_likelihood", "n_free")
 
-    _shown = ("n_components", "covariance", "log_likelihood", "n_free")
-
     n_components: int
     covariance: str
     fitted: Fitted

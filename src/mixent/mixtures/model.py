@@ -59,6 +59,7 @@ class MixtureModel(FittedByRun, Estimator):
     schema_: Schema
     run_: Run
     search_ = RecordsAttribute()
+    path_ = RecordsAttribute()
     statistics_: Any  # PastStatistics of the training rows, for `partial_fit`
     varying_: np.ndarray  # positions among the continuous columns
     constants_: Array  # (d,) NaN where a column varies
