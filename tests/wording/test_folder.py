@@ -8,6 +8,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parents[1]
 IN_MATCH, IN_COMPARISON = 4, 6  # words from which a string is a sentence
 EXCEPT = {
@@ -42,49 +44,87 @@ def literal(node):
     return None
 
 
-def literals(node):
-    """All strings that an expression may stand for: elements of lists and values of dicts too."""
+def literals(node, known=None):
+    """All strings that an expression may stand for: elements of lists, values of dicts and of known names too."""
     text = literal(node)
     if text is not None:
         return [text]
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "re.escape":
+        node = node.args[0]
+    if isinstance(node, ast.Name):
+        return (known or {}).get(node.id, [])
     if isinstance(node, ast.Dict):
-        return [text for value in node.values for text in literals(value)]
+        return [text for value in node.values for text in literals(value, known)]
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
-        return [text for item in node.elts for text in literals(item)]
+        return [text for item in node.elts for text in literals(item, known)]
     return []
 
 
-def parameters(function):
-    """Strings in the tables of `pytest.mark.parametrize`, by the name of the argument they are given to."""
+def bound(targets, value, known):
+    """Strings by the names to which `value` is assigned; of a tuple of names, each takes those of its place."""
+    if isinstance(targets, ast.Name):
+        return {targets.id: literals(value, known)}
+    if isinstance(targets, ast.Tuple) and isinstance(value, ast.Tuple) and len(targets.elts) == len(value.elts):
+        return joined(bound(target, part, known) for target, part in zip(targets.elts, value.elts))
+    return {}
+
+
+def joined(parts):
+    """The strings of several dicts, by name."""
     found = {}
-    for call in function.decorator_list:
-        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("parametrize") and len(call.args) > 1:
-            names = [name for text in literals(call.args[0]) for name in re.findall(r"\w+", text)]
-            for row in getattr(call.args[1], "elts", []):
-                cells = row.elts if isinstance(row, ast.Tuple) and len(names) > 1 else [row]
-                cells = row.args if isinstance(row, ast.Call) and ast.unparse(row.func) == "pytest.param" else cells
-                for name, cell in zip(names, cells):
-                    found.setdefault(name, []).extend(literals(cell))
+    for part in parts:
+        for name, texts in part.items():
+            found.setdefault(name, []).extend(texts)
     return found
+
+
+def rows(table):
+    """What a loop over a list, or over the items of a dict, takes one by one."""
+    if isinstance(table, ast.Call) and isinstance(table.func, ast.Attribute) and table.func.attr == "items":
+        table = table.func.value
+        pairs = zip(table.keys, table.values) if isinstance(table, ast.Dict) else []
+        return [ast.Tuple([key, value]) for key, value in pairs if key is not None]
+    return getattr(table, "elts", [table])
+
+
+def parameters(function, known):
+    """Strings in the tables of `pytest.mark.parametrize`, by the name of the argument they are given to."""
+    found = []
+    for call in getattr(function, "decorator_list", []):
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("parametrize") and len(call.args) > 1:
+            names = [ast.Name(name) for text in literals(call.args[0]) for name in re.findall(r"\w+", text)]
+            targets = names[0] if len(names) == 1 else ast.Tuple(names)
+            for row in rows(call.args[1]):
+                if isinstance(row, ast.Call) and ast.unparse(row.func) == "pytest.param":
+                    row = row.args[0] if len(names) == 1 else ast.Tuple(row.args)
+                found.append(bound(targets, row, known))
+    return joined(found)
+
+
+def assigned(part, known):
+    """Strings by the names of variables that a statement, or the statements inside it, assign or loop over."""
+    found = []
+    for node in ast.walk(part):
+        if isinstance(node, ast.Assign):
+            found += [bound(target, node.value, known) for target in node.targets]
+        elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+            found.append(bound(node.target, node.value, known))
+        elif isinstance(node, ast.For | ast.comprehension):
+            found += [bound(node.target, row, known) for row in rows(node.iter)]
+    return joined(found)
 
 
 def sentences(source):
     """Line and text of each sentence that the tests in a module assert."""
     tree = ast.parse(source)
-    constants = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            constants[node.targets[0].id] = literals(node.value)
+    constants = joined(assigned(node, {}) for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign))
     found = set()
     for part in tree.body:
-        known = {**constants, **parameters(part)} if isinstance(part, ast.FunctionDef) else constants
+        known = {**constants, **parameters(part, constants)}
+        known |= assigned(part, known)
         for node in ast.walk(part):
             for least, expression in compared(node):
-                texts = literals(expression)
-                if isinstance(expression, ast.Call) and ast.unparse(expression.func) == "re.escape":
-                    expression = expression.args[0]
-                if isinstance(expression, ast.Name):
-                    texts += known.get(expression.id, [])
+                texts = literals(expression, known)
                 found |= {(node.lineno, text) for text in texts if n_words(text) >= least}
     return sorted(found)
 
@@ -93,6 +133,8 @@ def compared(node):
     """The expressions that a node compares with text, each with the number of words that makes it a sentence."""
     if isinstance(node, ast.Call):
         yield from ((IN_MATCH, keyword.value) for keyword in node.keywords if keyword.arg == "match")
+        if ast.unparse(node.func).rpartition(".")[2].startswith("assert_"):
+            yield from ((IN_COMPARISON, argument) for argument in node.args[:2])
     if isinstance(node, ast.Assert):
         for part in ast.walk(node.test):
             if isinstance(part, ast.Compare) and isinstance(part.ops[0], COMPARED):
@@ -141,3 +183,29 @@ def test_a_sentence_is_seen():
         (17, "the rows must be sorted by time"),
         (18, "the longest name of a column in the table"),
     ]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        'expected = "every row of the table has a label"\n    assert text == expected',
+        'a, b = "every row of the table has a label", 2\n    assert a in text',
+        'expected: str = "every row of the table has a label"\n    assert expected in text',
+        'assert all(t in text for t in ("every row of the table has a label", "b"))',
+        'for n, t in [(1, "every row of the table has a label")]:\n        assert t in text',
+        'for n, t in {"a": "every row of the table has a label"}.items():\n        assert t in text',
+        'assert_equal(text, "every row of the table has a label")',
+        'np.testing.assert_equal("every row of the table has a label", text)',
+        "assert text in CONSTANT",
+        "assert any(t in text for t in CONSTANT)",
+    ],
+)
+def test_a_sentence_is_seen_behind_a_name_or_in_a_call(test):
+    constant = 'CONSTANT: list = ["every row of the table has a label"]'
+    seen = sentences(f"{constant}\n\ndef test_x():\n    {test}\n")
+    assert [text for _, text in seen] == ["every row of the table has a label"]
+
+
+def test_sentences_that_are_given_and_not_asserted_pass():
+    given = 'label = "every row of the table has a label"\n    assert fit(label) == 3\n    assert_equal(1, 2, label)'
+    assert not sentences(f"def test_x():\n    {given}\n")
