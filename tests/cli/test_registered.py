@@ -57,4 +57,5 @@ def test_compare(mixent, majority):
     result = mixent("compare", "{stock}/data.csv", "-t", "class", "--ignore", "id,w", *more, "--scores", "s.csv")
     assert result.exit_code == 0, result.output
     assert mx.load("data-winner.mixent").strength == 2.0
+    assert "*" not in result.stdout  # it is not of mixent
     np.testing.assert_allclose(pd.read_csv("s.csv")["log_loss"], np.log(2), rtol=1e-2)

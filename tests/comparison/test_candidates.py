@@ -7,11 +7,14 @@ import pandas as pd
 from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
+from mixent import MaxEntClassifier
 from mixent.base.document import Document
-from mixent.base.recipes import Recipe
-from mixent.base.registry import register, unregister
+from mixent.base.recipes import Recipe, Setting
+from mixent.base.registry import by_name, entries, register, unregister
 from mixent.comparison import Shape, candidates
+from mixent.comparison.baselines import BASELINES
 from mixent.comparison.candidates import recipes
+from mixent.comparison.given import given_candidate
 from mixent.comparison.naive_bayes import MixedNaiveBayes
 from mixent.comparison.shape import read_table, shape_of
 from mixent.data import read_labels
@@ -40,10 +43,18 @@ def test_every_method_gets_the_seed_and_one_thread():
 def test_kinds():
     assert {recipe.kind for recipe in recipes().values()} == {"mixent", "classical", "scikit-learn"}
     made, _ = candidates(SHAPE)
-    assert (
-        made["mixture"].from_mixent and not made["Parzen window"].from_mixent and not made["random forest"].from_mixent
-    )
     assert all(c.about for c in made.values())
+    assert {name for name, c in made.items() if not c.from_mixent} == {recipe.name for recipe in BASELINES}
+
+
+def test_models_have_the_names_of_the_command_line():
+    """With their defaults, also where a method that is tried by itself has another name."""
+    names = [e.name for e in entries() if e.listed and e.task == "classification"]
+    made, _ = candidates(SHAPE, names=names, baselines=False, random_state=3)
+    assert list(made) == names and all(c.from_mixent for c in made.values())
+    assert {type(c.estimator) for c in made.values()} == {by_name(name).cls for name in names}
+    assert made["maxent"].estimator.get_params() == MaxEntClassifier(random_state=3, n_jobs=1).get_params()
+    assert made["stack"].estimator.get_params(deep=False)["random_state"] == 3
 
 
 def test_every_recipe_works_on_a_mixed_table_with_gaps():
@@ -129,4 +140,6 @@ def test_an_estimator_that_registers_a_recipe_is_tried(request):
     made, skipped = candidates(SHAPE)
     assert skipped["shares"] == "never" and "shares" not in made
     made, _ = candidates(SHAPE, names=["shares"], baselines=False)
-    assert isinstance(made["shares"].estimator, Shares) and made["shares"].from_mixent
+    assert isinstance(made["shares"].estimator, Shares) and not made["shares"].from_mixent
+    given = given_candidate("mine", Shares(), Setting(SHAPE, "auto", 0))
+    assert not given.from_mixent and given_candidate("mine", MaxEntClassifier(), Setting(SHAPE, "auto", 0)).from_mixent

@@ -83,7 +83,7 @@ class Recipe:
     make : Setting -> estimator, not fitted
     cost : rough cost relative to the other methods; a time budget begins with the cheap ones
     left_out : Shape -> the reason why it is not tried on such a table, or None
-    kind : whose it is: "mixent", "classical", "scikit-learn", or what another package calls itself
+    kind : "classical", "scikit-learn" or another (default: the package of the registered estimator)
     """
 
     name: str
@@ -91,4 +91,4 @@ class Recipe:
     make: Callable[[Setting], Any]
     cost: float = 1.0
     left_out: Callable[[Shape], str | None] = always
-    kind: str = "mixent"
+    kind: str = ""

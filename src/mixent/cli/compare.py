@@ -288,7 +288,8 @@ def print_comparison(screen: Screen, comparison: Comparison) -> None:
     screen.print(f"{n_folds}-fold cross-validation{often}, settings chosen inside: means over the folds{weighted}")
     screen.print()
     screen.table(_scores(comparison))
-    screen.print("* of mixent")
+    if any(candidate.from_mixent for candidate in comparison.candidates.values()):
+        screen.print("* of mixent")
     screen.print()
     for name, reason in comparison.skipped.items():
         screen.print(f"Left out: {shown(name)}: {shown(reason)}.")

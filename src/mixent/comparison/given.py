@@ -10,7 +10,7 @@ from sklearn.utils import get_tags
 from mixent.base.delegation import by_class_name, check_classifier
 from mixent.base.recipes import Setting, Shape
 from mixent.base.registry import by_name, find
-from mixent.comparison.candidates import Candidate
+from mixent.comparison.candidates import Candidate, package_of
 
 
 def read_methods(methods: Any) -> tuple[list[str] | None, dict[str, Any]]:
@@ -35,7 +35,7 @@ def read_methods(methods: Any) -> tuple[list[str] | None, dict[str, Any]]:
 def given_candidate(name: str, estimator: Any, setting: Setting) -> Candidate:
     """A classifier of the user, with encoded columns if it is one of scikit-learn that needs them."""
     if find(type(estimator)) is not None:
-        return Candidate(name, estimator, "mixent", "as given")
+        return Candidate(name, estimator, package_of(type(estimator)), "as given")
     if not _needs_numbers(estimator, setting.shape):
         return Candidate(name, estimator, "given", "as given")
     encoding = "codes" if _allows_missing(estimator) else "bits"

@@ -60,10 +60,11 @@ def compare(
         Unlabelled rows (None, NaN, "") are always used for training and never scored; methods that cannot use them
         leave them out.
     methods : "auto", list of names and classifiers, or dict of name -> classifier or None, default="auto"
-        "auto": all methods of mixent that suit the table (see `candidates`). A name selects one of them, as does None
-        in a dict; your own classifiers are added, by the names of their classes if they are in a list. On a table
-        with categories or missing values, a classifier of scikit-learn that does not support them is given the
-        encoding of `TunedClassifier`; a Pipeline, or a classifier of another library, is used as it is.
+        "auto": all methods of mixent that suit the table (see `candidates`). A name, or None in a dict, selects one of
+        them, or a classifier that `mixent models` lists, with its defaults; your own classifiers are added, by the
+        names of their classes if they are in a list. On a table with categories or missing values, a classifier of
+        scikit-learn that does not support them is given the encoding of `TunedClassifier`; a Pipeline, or a classifier
+        of another library, is used as it is.
     baselines : bool, default=True
         Whether to add logistic regression, gradient boosting, random forest, RBF SVM, naive Bayes and k nearest
         neighbors of scikit-learn.
