@@ -82,7 +82,7 @@ class StoreJournal(Journal):
         self.more = more
         self.records = store.load(name)
 
-    def get(self, method: str, settings: str, repeat: int, fold: int) -> Outcome | None:
+    def get(self, method: str, settings: str, repeat: int, fold: int, sample: int | None = None) -> Outcome | None:
         """What is known of a fold."""
         record = self.records.get((self.name, method, self.n_folds, repeat, fold))
         return None if record is None else Outcome(record)

@@ -142,7 +142,7 @@ def test_names_are_left_out_and_said(mixent, stock, tmp_path):
 
 
 def test_what_is_left_out_is_said(mixent):
-    result = mixent(*ALONE, "--method", "maximum entropy", "--budget", "0.01s", "--no-page")
+    result = mixent(*ALONE, "--method", "maximum entropy,linear MED", "--budget", "0.01s", "--no-page")
     assert result.exit_code == 0, result.output
     assert "Left out: " in result.stdout and "the time budget" in " ".join(result.stdout.split())
 

@@ -85,8 +85,18 @@ def compare(
     repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Repetitions with other folds.")] = 1,
     budget: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Such as 90s, 10m or 2h: methods that would not finish are left out."),
+        typer.Option(
+            metavar="TIME",
+            help="Such as 90s, 10m or 2h: all methods are tried on a sample of the rows, the promising ones on more.",
+        ),
     ] = None,
+    limit: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="Longest time of a method for one fold, or none; auto: ten times the median, at least 30 s.",
+        ),
+    ] = "auto",
     journal: Annotated[
         Path | None,
         typer.Option(
@@ -119,6 +129,7 @@ def compare(
     with session(quiet=quiet, debug=debug) as screen:
         one_of("--metric", metric, METRICS)
         seconds = None if budget is None else read_time(budget)
+        longest = read_limit(limit)
         refuse((report is not None and not page, "--report is not used with --no-page; leave one of them out"))
         given = read_settings(settings)
         chosen = chosen_methods(names_in(methods), given, seed)
@@ -129,7 +140,8 @@ def compare(
         table = without_names(screen, table)
         _check_words(chosen, table)
         options: dict[str, Any] = {"methods": chosen, "baselines": baselines, "metric": metric}
-        options |= {"folds": folds, "repeats": repeats, "budget": seconds, "n_jobs": jobs, "random_state": seed}
+        options |= {"folds": folds, "repeats": repeats, "budget": seconds, "limit": longest}
+        options |= {"n_jobs": jobs, "random_state": seed}
         comparison = _compared(screen, table, files, options)
         print_comparison(screen, comparison)
         _write(screen, comparison, files, f"{target} in {data.name}", ctx.obj or "")
@@ -206,12 +218,18 @@ def _method(name: str, settings: Mapping[str, Any], seed: int) -> BaseEstimator 
     return make_estimator(name, settings, {"random_state": seed, "n_jobs": 1})  # methods run in parallel already
 
 
-def read_time(text: str) -> float:
+def read_time(text: str, option: str = "--budget", others: str = "") -> float:
     """Seconds of 90, 90s, 10m, 1.5h."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip().lower())
     if match is None or float(match[1]) == 0:
-        raise typer.BadParameter(f"--budget must be a time such as 90s, 10m or 2h; got {text!r}")
+        raise typer.BadParameter(f"{option} must be a time such as 90s, 10m or 2h{others}; got {text!r}")
     return float(match[1]) * UNITS[match[2]]
+
+
+def read_limit(text: str) -> float | str | None:
+    """Seconds, "auto", or None for "none"."""
+    known = {"auto": "auto", "none": None}
+    return known[text] if text in known else read_time(text, "--limit", ", or auto, or none")
 
 
 def _check_can_save(chosen: Methods, baselines: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
@@ -45,8 +46,9 @@ def _lines_on(console: Any) -> Callable[[Runner], None]:
 
     def show(runner: Runner) -> None:
         nonlocal shown
-        if runner.n_done * STEPS // runner.n_total > shown:
-            shown = runner.n_done * STEPS // runner.n_total
+        share = runner.n_done * STEPS // max(runner.n_total, 1)
+        if share > shown:
+            shown = share
             line = f"{runner.n_done} of {runner.n_total} folds, {_latest(runner)}"
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -63,38 +65,49 @@ def _html(table: Any) -> str:
 
 
 def _latest(runner: Runner) -> str:
-    done = [name for name in runner.methods if len(runner.outcomes[name]) == len(runner.splits)]
-    return f"{len(done)} of {len(runner.methods)} methods done"
+    planned = {name: {split for n, split in runner.planned if n == name} for name in runner.racing}
+    done = len(runner.methods) - sum(not planned[n] or bool(planned[n] - set(runner.outcomes[n])) for n in planned)
+    left = _time_left(runner)
+    return f"{done} of {len(runner.methods)} methods done{left}"
+
+
+def _time_left(runner: Runner) -> str:
+    """The time that is left of the budget, or that the folds to come will roughly take."""
+    if np.isfinite(runner.end):
+        return f", {max(runner.end - time.monotonic(), 0):.0f} s of the budget left"
+    seconds = runner.seconds_left
+    if not seconds > 1:  # unknown, or nearly done
+        return ""
+    return f", about {seconds:.0f} s left" if seconds < 100 else f", about {seconds / 60:.0f} min left"
 
 
 def table_of(runner: Runner) -> Any:
     """Finished folds, error, log-loss and seconds of every method so far."""
     from rich.table import Table
 
-    total = len(runner.splits)
-    left = "" if runner.budget is None else f", {max(runner.left, 0):.0f} s left"
-    table = Table(
-        box=None, title=f"{runner.n_done} of {runner.n_total} folds{left}", title_justify="left", title_style=""
-    )
+    total = sum(split.sample is None for split in runner.splits)
+    title = f"{runner.n_done} of {runner.n_total} folds{_time_left(runner)}"
+    table = Table(box=None, title=title, title_justify="left", title_style="")
     table.add_column("method", no_wrap=True)
     for heading in ("folds", "error %", "log-loss", "s / fold"):
         table.add_column(heading, justify="right")
     means = {name: _mean(runner, name, "log_loss") for name in runner.methods}
     finite = [value for value in means.values() if np.isfinite(value)]
     for name in runner.methods:
-        done = len(runner.outcomes[name])
+        done = sum(runner.splits[split].sample is None for split in runner.outcomes[name])
         loss = _formatted(means[name], 3)
         style = "dim" if name in runner.dropped else "bold green" if finite and means[name] == min(finite) else None
         error = _formatted(100 * _mean(runner, name, "error"), 1)
-        seconds = _formatted(runner.seconds(name), 2) if done else ""
-        table.add_row(
-            name, "left out" if name in runner.dropped else f"{done} / {total}", error, loss, seconds, style=style
-        )
+        seconds = _formatted(runner.seconds(name), 2) if runner.outcomes[name] else ""
+        table.add_row(name, f"{done} / {total}", error, loss, seconds, style=style)
     return table
 
 
 def _mean(runner: Runner, name: str, metric: str) -> float:
-    values = [o.record[metric] for o in runner.outcomes[name]]
+    """Mean over the folds without an error; of the largest sample, where there is no fold yet."""
+    done = {split: o.record[metric] for split, o in runner.outcomes[name].items() if not o.record["failed"]}
+    values = [value for split, value in done.items() if runner.splits[split].sample is None]
+    values = values or [done[split] for split in sorted(done)[-1:]]
     return float(np.mean(values)) if values else float("nan")
 
 

@@ -29,12 +29,12 @@ class Comparison(Result):
     Attributes
     ----------
     cv : CrossValidation
-        Records of every method, repeat and fold, and out-of-fold probabilities. Its methods are those that finished
-        all folds within the budget.
+        Records of every method, repeat and fold, and out-of-fold probabilities, on the rows and folds on which the
+        methods are compared. A method that was stopped early, or failed in a fold, has fewer records and no rank.
     candidates : dict of name -> Candidate
         The methods that were tried.
     skipped : dict of name -> str
-        The methods that were left out because of the shape of the table or the budget, with the reasons.
+        The methods that were left out or stopped early, with the reasons.
     shape : Shape
     problems : list of str
         Problems in the data; see `data_problems`.
@@ -50,6 +50,9 @@ class Comparison(Result):
         Changes with any cell, label, weight or fold.
     data : tuple
         X, y and sample_weight as given, for the report.
+    trials : list of dict
+        Records of further fits within a budget, on samples of the rows (`sample` training rows) or in folds that too
+        few methods finished.
     options : dict
         The arguments of `compare`: folds, repeats, random_state, metric, budget, methods ("own" for a dict), baselines,
         categorical.
@@ -68,6 +71,7 @@ class Comparison(Result):
     winner: Any = None
     fingerprint: str = ""
     data: tuple = field(default=(), repr=False)
+    trials: list[dict[str, Any]] = field(default_factory=list, repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Mapping
 from functools import partial
@@ -21,10 +22,13 @@ from mixent.comparison.recommendation import recommend
 from mixent.comparison.result import Comparison
 from mixent.comparison.shape import read_table, shape_of
 from mixent.evaluate.cross_validation import fit_rows, gathered, score_fold
+from mixent.evaluate.halving import Halving, samples_of
 from mixent.evaluate.journal import Journal, fingerprint, settings_of
+from mixent.evaluate.race import Race
 from mixent.evaluate.records import CrossValidation
-from mixent.evaluate.runner import Method, Quiet, Runner, splits_of
+from mixent.evaluate.runner import Method, Quiet, Runner, Split, splits_of
 from mixent.evaluate.samples import Samples, features_and_labels, read_samples
+from mixent.evaluate.workers import Ended, limited
 
 
 def compare(
@@ -37,6 +41,7 @@ def compare(
     repeats: int = 1,
     metric: str = "log_loss",
     budget: float | None = None,
+    limit: float | str | None = "auto",
     n_jobs: int | None = None,
     random_state: int = 0,
     sample_weight: Any = None,
@@ -48,7 +53,8 @@ def compare(
     """Compare the methods that suit a table by nested cross-validation, and recommend one.
 
     Every method chooses its hyperparameters within each training fold, so every score is computed on rows that were
-    used neither for fitting nor for choosing hyperparameters; all methods use the same folds. The method with the
+    used neither for fitting nor for choosing hyperparameters; all methods use the same folds. A method that is clearly
+    behind after two folds is not run in the others. The method with the
     lowest mean of `metric` is recommended. Its score is corrected for selection by a bootstrap over the out-of-fold
     predictions.
 
@@ -75,8 +81,13 @@ def compare(
     metric : {"log_loss", "error", "balanced_error", "brier"}, default="log_loss"
         The score on which the recommendation is based.
     budget : float, optional
-        Time in seconds. Methods that would not finish in time are left out, the slowest first, and listed with the
-        reason. A fit that has started is not interrupted, so the first fold of every method is always completed.
+        Time in seconds. Every method is first tried on one fold of a sample of the rows, the promising ones on more
+        rows and folds, as far as the time allows; fits that run longer are ended. The methods are compared on the
+        largest stage that they have in common.
+    limit : float, "auto" or None, default="auto"
+        Seconds that a method may take for one fold without a budget; one that takes longer is ended and left out.
+        "auto": ten times the median of the methods, at least 30 s; no limit with ``n_jobs=1``, which runs everything
+        in this process.
     n_jobs : int, optional
         Number of processes; None uses all cores. The scores do not depend on it.
     random_state : int, default=0
@@ -108,7 +119,9 @@ def compare(
     (1, 3)
     """
     check_choice("metric", metric, CHOSEN_BY)
+    began = time.monotonic()
     budget = None if budget is None else check_positive("budget", budget)
+    limit = limit if limit is None or limit == "auto" else check_positive("limit", limit)
     folds, repeats = check_count("folds", folds), check_count("repeats", repeats)
     baselines, refit = check_flag("baselines", baselines), check_flag("refit", refit)
     workers = check_workers(n_jobs)
@@ -120,13 +133,17 @@ def compare(
     tried, skipped = _tried(methods, shape, categorical, random_state, baselines)
     fold_of = assign_folds(samples.labels, folds=folds, repeats=repeats, random_state=random_state)
     mark = fingerprint(samples, fold_of)
+    race = Race(samples.codes, samples.weights(np.arange(samples.n_rows)), metric)
     with watching(progress) as watch:
         finished = Journal.open(journal, "compare", mark)
-        runner = _runner(tried, samples, fold_of, journal=finished, n_jobs=workers, budget=budget, watch=watch)
+        within = _within(race, budget, began, None if limit == "auto" and workers == 1 else limit)
+        splits = _splits(samples, fold_of, budget, random_state)
+        runner = _runner(tried, samples, splits, journal=finished, n_jobs=workers, watch=watch, **within)
         cv = gathered(runner, samples, fold_of, random_state)
     _check_some_finished(cv, runner, metric)
     problems = table_problems(table, samples.labels, categorical)
     options = {"folds": folds, "repeats": repeats, "random_state": random_state, "metric": metric, "budget": budget}
+    options["limit"] = limit
     options |= {"methods": _recorded(methods), "baselines": baselines, "categorical": categorical}
     return Comparison(
         cv=cv,
@@ -138,14 +155,34 @@ def compare(
         fingerprint=mark,
         data=(X, cv.y, samples.weight),
         options=options,
-        **_conclusion(cv, tried, metric, samples if refit else None, list(runner.dropped), leaks(problems)),
+        trials=_trials(runner),
+        **_conclusion(cv, tried, metric, samples if refit else None, runner, leaks(problems)),
     )
 
 
-def _runner(candidates: Mapping[str, Candidate], samples: Samples, folds: np.ndarray, **options: Any) -> Runner:
-    """A runner of the folds of all methods; a method that fails in a fold is stopped, since it cannot be ranked."""
+def _runner(candidates: Mapping[str, Candidate], samples: Samples, splits: list[Split], **options: Any) -> Runner:
+    """A runner of all methods."""
     methods = {name: Method(c.estimator, settings_of(c.estimator), c.cost) for name, c in candidates.items()}
-    return Runner(methods, Quiet(partial(score_fold, samples)), splits_of(folds), give_up=True, **options)
+    return Runner(methods, Quiet(partial(score_fold, samples)), splits, give_up=True, **options)
+
+
+def _within(race: Race, budget: float | None, began: float, limit: Any) -> dict[str, Any]:
+    """The policy and the limit of the runner: all folds, or what fits into the budget."""
+    if budget is None:
+        return {"policy": race, "limit": limit}
+    return {"policy": Halving(race, began + budget), "limit": np.inf}
+
+
+def _splits(samples: Samples, folds: np.ndarray, budget: float | None, seed: int) -> list[Split]:
+    """The folds and, within a budget, samples of the first one."""
+    splits = splits_of(folds)
+    return splits if budget is None else [*splits, *samples_of(splits[0], samples.codes, np.random.default_rng(seed))]
+
+
+def _trials(runner: Runner) -> list[dict[str, Any]]:
+    """Records that are not on the common stage."""
+    stage = set(runner.stage)
+    return [done[split].record for done in runner.outcomes.values() for split in done if split not in stage]
 
 
 def _conclusion(
@@ -153,14 +190,14 @@ def _conclusion(
     tried: Mapping[str, Candidate],
     metric: str,
     samples: Samples | None,
-    late: list[str],
+    runner: Runner,
     leaking: list[str],
 ) -> dict[str, Any]:
     """The recommendation with its estimate, and the recommended method fitted to the samples, if they are given."""
     estimate = chosen_estimate(cv, cv.ranking(metric), metric)
     recommendation = recommend(cv, tried, metric, estimate)
-    winner, failure = (None, "") if samples is None else _refitted(tried[recommendation.method].estimator, samples)
-    recommendation = recommendation.with_points(_caveats(late, failure, leaking))
+    winner, failure = (None, "") if samples is None else _refitted(recommendation.method, samples, runner)
+    recommendation = recommendation.with_points(_caveats(runner.late, failure, leaking))
     return {"recommendation": recommendation, "estimate": estimate, "winner": winner}
 
 
@@ -201,14 +238,30 @@ def _tried(
     return own | known, skipped
 
 
-def _refitted(estimator: Any, samples: Samples) -> tuple[Any, str]:
-    """The method fitted to all rows, or the reason why the fit failed: the comparison must not be lost."""
+def _refitted(name: str, samples: Samples, runner: Runner) -> tuple[Any, str]:
+    """The method fitted to all rows, or the reason why the fit failed: the comparison must not be lost.
+
+    Within a budget, a fit that takes too long is ended, and the method is fitted to the largest sample it was tried on.
+    """
+    model, every = runner.methods[name].model, np.arange(samples.n_rows)
+    try:
+        if runner.end == np.inf:
+            return _fitted(samples, every, model), ""
+        fold = runner.seconds(name)
+        fitted = limited(partial(_fitted, samples, every), model, max(runner.end - time.monotonic(), 5 + 3 * fold))
+        if not isinstance(fitted, Ended):
+            return fitted, ""
+        rows = runner.splits[max(runner.outcomes[name], key=lambda s: len(runner.splits[s].train))].train
+        note = f"Fitted to {len(rows)} of {len(every)} rows: a fit to all was {fitted.reason}."
+        return _fitted(samples, rows, model), note
+    except Exception as error:
+        return None, f"It could not be fitted to all rows: {type(error).__name__}: {error}"
+
+
+def _fitted(samples: Samples, rows: np.ndarray, estimator: Any, _: Any = None) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the warnings of the folds are in the records
-        try:
-            return fit_rows(estimator, samples, np.arange(samples.n_rows))[0], ""
-        except Exception as error:
-            return None, f"It could not be fitted to all rows: {type(error).__name__}: {error}"
+        return fit_rows(estimator, samples, rows)[0]
 
 
 def _recorded(methods: Any) -> str | list[str]:

@@ -100,16 +100,24 @@ def shown(progress: Progress | None, folds: int, repeats: int) -> Callable[[Runn
 
 
 def gathered(runner: Runner, samples: Samples, folds: np.ndarray, random_state: Any) -> CrossValidation:
-    """Run, and gather records and out-of-fold probabilities of the methods that were not left out."""
-    records = runner.run()
-    proba = {}
-    for name in dict.fromkeys(record["method"] for record in records):
-        proba[name] = np.full((samples.n_rows, len(samples.classes)), np.nan)
-        for outcome in runner.outcomes[name]:
+    """Run, and gather records and out-of-fold probabilities on the splits that methods are compared on."""
+    runner.run()
+    records, proba = [], {}
+    for name in runner.methods:
+        done = {split: runner.outcomes[name][split] for split in runner.stage if split in runner.outcomes[name]}
+        records += [outcome.record for outcome in done.values()]
+        if done:
+            proba[name] = np.full((samples.n_rows, len(samples.classes)), np.nan)
+        for split, outcome in done.items():
             if outcome.proba is not None:
-                proba[name][folds[0] == outcome.record["fold"]] = outcome.proba
-    labels = samples.labels.values()
-    return CrossValidation(records, proba, samples.classes, labels, folds, samples.weight, random_state)
+                proba[name][runner.splits[split].test] = outcome.proba
+    tested = np.full(folds.shape, -1)
+    for place in (runner.splits[split] for split in runner.stage):
+        tested[place.repeat, place.test] = place.fold
+    tested = tested[(tested >= 0).any(axis=1)]
+    return CrossValidation(
+        records, proba, samples.classes, samples.labels.values(), tested, samples.weight, random_state
+    )
 
 
 def _by_name(estimators: Any) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from mixent.data.labels import label_value
 from mixent.evaluate.samples import Samples
 
 FORMAT = "mixent folds 1"
-Place = tuple[str, str, int, int]  # method, its settings, repeat, fold
+Place = tuple[str, str, int, int, int | None]  # method, its settings, repeat, fold, rows of a sample
 
 
 class OtherJournalError(ValueError):
@@ -71,9 +71,9 @@ class Journal:
                 out.write("\n")
         return cls(path, {_place(line): _outcome(line) for line in lines if line is not None})
 
-    def get(self, method: str, settings: str, repeat: int, fold: int) -> Outcome | None:
-        """What is known of a fold."""
-        return self.done.get((method, settings, repeat, fold))
+    def get(self, method: str, settings: str, repeat: int, fold: int, sample: int | None = None) -> Outcome | None:
+        """What is known of a fold, or of a sample of its training rows."""
+        return self.done.get((method, settings, repeat, fold, sample))
 
     def add(self, settings: str, outcome: Outcome) -> None:
         """Keep a fold."""
@@ -161,7 +161,7 @@ def _state(estimator: Any) -> str:
 
 def _place(line: dict[str, Any]) -> Place:
     record = line["record"]
-    return record["method"], line["settings"], record["repeat"], record["fold"]
+    return record["method"], line["settings"], record["repeat"], record["fold"], record.get("sample")
 
 
 def _outcome(line: dict[str, Any]) -> Outcome:

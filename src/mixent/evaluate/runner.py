@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
 from mixent.base.text import count
 from mixent.evaluate.journal import Journal, Outcome
+from mixent.evaluate.workers import Ended, Here, Task, Work, Workers
 
-REFIT = 1.3  # of the time of one fold: roughly the time of a refit on all rows
+LEAST_LIMIT = 30.0  # seconds that any fold may take where the limit is "auto"
+MULTIPLE = 10.0  # of the median time of the methods: what a fold may take, if that is more
+MOST_FAILURES = 2  # folds in which a method fails before it is given up
 
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test rows of one fold."""
+    """Training and test rows of one fold, or of a sample of its rows."""
 
     repeat: int
     fold: int
     train: np.ndarray
     test: np.ndarray
+    sample: int | None = None  # number of training rows drawn from those of the fold; None: all
 
 
 def splits_of(folds: np.ndarray) -> list[Split]:
@@ -55,7 +60,7 @@ class Method:
     settings : str
         Changes with the options of the model: under this the journal keeps its folds.
     cost : float
-        Roughly, relative to the other methods; a time budget begins with the cheap ones.
+        Roughly, relative to the other methods; the cheap ones begin.
     """
 
     model: Any
@@ -80,12 +85,16 @@ def unwatched(runner: Runner) -> None:
     """Show no progress."""
 
 
+def run_all(runner: Runner) -> None:
+    """Every method in every fold."""
+    runner.perform((name, split) for split in range(len(runner.splits)) for name in runner.methods)
+
+
 @dataclass
 class Runner:
-    """Runs round by round: a round is one fold of every method that is still in the race.
+    """Runs methods in folds, in processes that can be ended, and keeps what they return.
 
-    After each round, with a budget, the methods that take longest are left out until the rest fits into what is left.
-    A fit that has begun is not interrupted, and the quickest method goes on whatever the budget.
+    With one process and no limit, everything runs in this process.
 
     Parameters
     ----------
@@ -96,10 +105,13 @@ class Runner:
         Folds found there are not run again.
     n_jobs : int
         Processes.
-    budget : float, optional
-        Seconds.
+    policy : callable(runner)
+        Decides which methods run in which splits, by calls of `perform`.
+    limit : float, "auto" or None
+        Seconds that a fold may take: a method that takes longer is ended and left out. "auto": ten times the median of
+        the methods, at least 30 s, as soon as half of them have finished.
     give_up : bool
-        Whether a method that fails in one fold is not tried in the others.
+        Whether a method that fails in two folds is not tried in the others.
     watch : callable(runner)
         Called at the beginning and after every fold.
     """
@@ -109,30 +121,57 @@ class Runner:
     splits: Sequence[Split]
     journal: Journal = field(default_factory=Journal)
     n_jobs: int = 1
-    budget: float | None = None
+    policy: Callable[[Runner], None] = run_all
+    limit: float | Literal["auto"] | None = None
     give_up: bool = False
     watch: Callable[[Runner], None] = unwatched
-    outcomes: dict[str, list[Outcome]] = field(init=False)
+    outcomes: dict[str, dict[int, Outcome]] = field(init=False)  # name: position of the split: outcome
     dropped: dict[str, str] = field(default_factory=dict, init=False)  # name: reason
+    late: list[str] = field(default_factory=list, init=False)  # dropped for lack of time
+    planned: set[tuple[str, int]] = field(default_factory=set, init=False)  # that will run, or have run
+    stage: list[int] = field(init=False)  # positions of the splits on which methods are compared
+    end: float = field(default=np.inf, init=False)  # of the clock `time.monotonic`; see `deadline`
     latest: Outcome | None = field(default=None, init=False)
-    began: float = field(default_factory=time.monotonic, init=False)
 
     def __post_init__(self) -> None:
-        self.outcomes = {name: [] for name in self.methods}
+        self.outcomes = {name: {} for name in self.methods}
+        self.stage = [s for s, split in enumerate(self.splits) if split.sample is None]
+
+    def run(self) -> list[dict[str, Any]]:
+        """Run by the policy; the records of all folds that were finished, method by method."""
+        with self.processes() as self.workers:
+            self.watch(self)
+            self.policy(self)
+        return [outcome.record for name in self.methods for outcome in self.finished(name)]
+
+    def processes(self) -> Here | Workers:
+        """What runs the tasks."""
+        work = Work({"trial": self.trial}, {n: m.model for n, m in self.methods.items()}, self.splits)
+        alone = self.n_jobs == 1 and self.limit is None
+        return Here(work) if alone else Workers(work, self.n_jobs)
 
     @property
     def racing(self) -> list[str]:
         """Methods that go on."""
-        return [name for name in self.methods if name not in self.dropped and not (self.give_up and self.failed(name))]
-
-    def failed(self, name: str) -> bool:
-        """Whether a method failed in a fold."""
-        return any(outcome.record["failed"] for outcome in self.outcomes[name])
+        return [name for name in self.methods if name not in self.dropped and not self.given_up(name)]
 
     @property
-    def left(self) -> float:
-        """Seconds of the budget."""
-        return np.inf if self.budget is None else self.budget - (time.monotonic() - self.began)
+    def some_worked(self) -> bool:
+        """Whether any method has finished a fold without an error."""
+        return any(not o.record["failed"] for done in self.outcomes.values() for o in done.values())
+
+    @property
+    def deadline(self) -> float:
+        """When everything is ended: at `end`, but not before something has been finished."""
+        return self.end if self.some_worked else np.inf
+
+    def given_up(self, name: str) -> bool:
+        """Whether a method has failed too often."""
+        return self.give_up and sum(bool(o.record["failed"]) for o in self.outcomes[name].values()) >= MOST_FAILURES
+
+    def finished(self, name: str) -> list[Outcome]:
+        """Outcomes of a method, in the order of the splits."""
+        return [self.outcomes[name][split] for split in sorted(self.outcomes[name])]
 
     @property
     def n_done(self) -> int:
@@ -141,149 +180,114 @@ class Runner:
 
     @property
     def n_total(self) -> int:
-        """Folds to finish, of the methods that go on."""
-        return sum(len(self.splits) if n in self.racing else len(self.outcomes[n]) for n in self.methods)
+        """Folds finished, and those to finish of the methods that go on."""
+        racing = set(self.racing)
+        return self.n_done + sum(name in racing and split not in self.outcomes[name] for name, split in self.planned)
 
-    def seconds(self, name: str) -> float:
-        """Mean time of a fold."""
-        times = [o.record.get("fit_seconds", 0.0) + o.record.get("predict_seconds", 0.0) for o in self.outcomes[name]]
+    @property
+    def seconds_left(self) -> float:
+        """Roughly, of the folds that are planned; NaN while nothing is known."""
+        racing, known = set(self.racing), {name: self.seconds(name) for name in self.methods}
+        if not any(known.values()):
+            return float("nan")
+        typical = float(np.mean([t for t in known.values() if t]))
+        missing = [known[n] or typical for n, s in self.planned if n in racing and s not in self.outcomes[n]]
+        longest = max(missing, default=0.0)
+        return max(sum(missing) / self.n_jobs, longest)
+
+    def seconds(self, name: str, split: int | None = None) -> float:
+        """Mean time of a fold (of one that was run in full, where there is one); 0 while unknown."""
+        done = self.outcomes[name]
+        times = [_seconds(done[s]) for s in done if split in (None, s) and self.splits[s].sample is None]
+        times = times or [_seconds(done[s]) for s in done if split in (None, s)]
         return float(np.mean([t for t in times if np.isfinite(t)] or [0.0]))
 
-    def run(self) -> list[dict[str, Any]]:
-        """Run all rounds; the records of the methods that were not left out, method by method."""
-        self.watch(self)
-        with _Pool(self.n_jobs) as pool:
-            for number, split in enumerate(self.splits):
-                missing = [name for name in self.racing if not self._known(name, split)]
-                for names in self._turns(number, missing):
-                    self._try(pool, number, [_Job(name, split, self._deadline(name)) for name in names])
-                self._drop(number + 1)
-        return [o.record for name in self.methods if name not in self.dropped for o in self.finished(name)]
+    def perform(self, jobs: Iterable[tuple[str, int]], limit: Callable[[Task], float] | None = None) -> None:
+        """Run methods in splits that are not in the journal, in this order; those left out meanwhile are not begun.
 
-    def finished(self, name: str) -> list[Outcome]:
-        """Outcomes of a method, in the order of the splits."""
-        return sorted(self.outcomes[name], key=lambda o: (o.record["repeat"], o.record["fold"]))
+        Parameters
+        ----------
+        jobs : pairs of the name of a method and the position of a split
+        limit : callable(task) -> seconds, optional
+            In place of `self.limit`.
+        """
+        jobs = list(jobs)
+        self.planned |= set(jobs)
+        missing = [Task(name, split) for name, split in jobs if not self._known(name, split)]
+        allowed = partial(self._allowed, limit or self._limit)
+        for task, result in self.workers.run(self._begun(missing), allowed):
+            self._take(task, result)
 
-    def _known(self, name: str, split: Split) -> bool:
-        """Whether the fold is in the journal; then it is taken from there."""
-        known = self.journal.get(name, self.methods[name].settings, split.repeat, split.fold)
+    def _begun(self, tasks: list[Task]) -> Iterator[Task]:
+        for task in tasks:
+            if task.model in self.racing and time.monotonic() < self.deadline:
+                yield task
+
+    def _known(self, name: str, split: int) -> bool:
+        """Whether the fold is done, here or in the journal; then it is taken from there."""
+        if split in self.outcomes[name]:
+            return True
+        known = self.in_journal(name, split)
         if known is not None:
-            self._keep(name, known)
+            self._keep(name, split, known)
         return known is not None
 
-    def _keep(self, name: str, outcome: Outcome) -> None:
-        self.outcomes[name].append(outcome)
+    def in_journal(self, name: str, split: int) -> Outcome | None:
+        """What the journal has of a fold."""
+        place = self.splits[split]
+        return self.journal.get(name, self.methods[name].settings, place.repeat, place.fold, place.sample)
+
+    def _keep(self, name: str, split: int, outcome: Outcome) -> None:
+        self.outcomes[name][split] = outcome
         self.latest = outcome
         self.watch(self)
 
-    def _turns(self, number: int, missing: list[str]) -> Iterator[list[str]]:
-        """Methods that run together: the longest first, so that no process waits; of unknown length the cheapest first.
-
-        With a budget, a method begins only while those that have begun can still finish.
-        """
-        if number or self.budget is None:
-            yield sorted(missing, key=self.seconds, reverse=True) if self.n_jobs > 1 else missing
+    def _take(self, task: Task, result: Any) -> None:
+        name, split = task.model, self.splits[task.data]
+        place = {"method": name, "repeat": split.repeat, "fold": split.fold}
+        if split.sample is not None:
+            place["sample"] = split.sample
+        if isinstance(result, Ended) and result.overran:
+            budget = ", to keep the time budget" if np.isfinite(self.end) else ""
+            self.drop(name, f"a fit was ended after {result.seconds:.1f} s{budget}")
+            self.late.append(name)
             return
-        order = sorted(missing, key=lambda name: self.methods[name].cost)
-        for start in range(0, len(order), self.n_jobs):
-            names = order[start : start + self.n_jobs]
-            begun = [name for name in self.racing if self.outcomes[name]]
-            sound = [name for name in begun if self._needed([name], 1) <= self.left]
-            longest = max(map(self.seconds, begun), default=0.0)  # the next will hardly be quicker
-            if sound and self._needed(sound, 1) + longest > self.left:
-                self.dropped |= dict.fromkeys(names, "not begun: the time budget was needed for quicker methods")
-            else:
-                yield names
+        if isinstance(result, Ended):
+            result = {**_unscored(split), "failed": f"ChildProcessError: {result.reason}"}, None
+            self.dropped[name] = f"stopped: {result[0]['failed'].partition(': ')[2]}"
+        record, proba = result
+        outcome = Outcome(place | record, proba if split.repeat == 0 else None)
+        if not record["failed"] or self.journal.keeps_failures:  # what failed for lack of memory may work later
+            self.journal.add(self.methods[name].settings, outcome)
+        self._keep(name, task.data, outcome)
 
-    def _try(self, pool: _Pool, number: int, jobs: list[_Job]) -> None:
-        for job, result in pool(self.trial, self.methods, jobs):
-            if result is None:
-                self.dropped[job.name] = f"stopped after {count(number, 'fold')}: the time budget was spent"
-                self.watch(self)
-                continue
-            split, (record, proba) = job.split, result
-            record = {"method": job.name, "repeat": split.repeat, "fold": split.fold, **record}
-            outcome = Outcome(record, proba if split.repeat == 0 else None)
-            if not record["failed"] or self.journal.keeps_failures:  # what failed for lack of memory may work later
-                self.journal.add(self.methods[job.name].settings, outcome)
-            self._keep(job.name, outcome)
+    def drop(self, name: str, reason: str) -> None:
+        """Leave a method out, with what it has finished in the reason."""
+        done = [self.splits[split].sample for split in self.outcomes[name]]
+        total = sum(split.sample is None for split in self.splits)
+        where = f"{count(done.count(None), 'fold')} of {total}"
+        if done and None not in done:
+            where = f"a sample of {max(size for size in done if size is not None)} rows"
+        self.dropped[name] = f"stopped after {where}: {reason}"
+        self.watch(self)
 
-    def _deadline(self, name: str) -> float | None:
-        if self.budget is not None and self.outcomes[name] and name != min(self.racing, key=self.seconds):
-            return time.time() + self.left
-        return None
+    def _allowed(self, limit: Callable[[Task], float], task: Task) -> float:
+        """Seconds for a task: none when the time is over."""
+        return -1.0 if time.monotonic() > self.deadline else limit(task)
 
-    def _drop(self, n_done: int) -> None:
-        """Leave out the longest until the rest fits."""
-        while n_done < len(self.splits) and len(self.racing) > 1 and self._needed(self.racing, n_done) > self.left:
-            slow = max(self.racing, key=self.seconds)
-            self.dropped[slow] = (
-                f"stopped after {count(n_done, 'fold')} of {len(self.splits)}: at {self.seconds(slow):.1f} s for each "
-                "it would not fit into the time budget"
-            )
-
-    def _needed(self, names: list[str], n_done: int) -> float:
-        """Seconds that the folds to come will take, but for those in the journal, and the refit."""
-        if self.budget is None:
-            return 0.0
-        times = []
-        for name in names:
-            settings = self.methods[name].settings
-            known = [self.journal.get(name, settings, s.repeat, s.fold) for s in self.splits[n_done:]]
-            times.append(self.seconds(name) * known.count(None))
-        return max(sum(times) / self.n_jobs, max(times)) + REFIT * max(map(self.seconds, names))
+    def _limit(self, task: Task) -> float:
+        if self.limit != "auto":
+            return np.inf if self.limit is None else self.limit
+        times = [t for name in self.methods if (t := self.seconds(name))]
+        return np.inf if 2 * len(times) < len(self.methods) else max(LEAST_LIMIT, MULTIPLE * float(np.median(times)))
 
 
-@dataclass(frozen=True)
-class _Job:
-    """One method in one fold."""
-
-    name: str
-    split: Split
-    deadline: float | None  # of the clock: it does not begin later
+def _seconds(outcome: Outcome) -> float:
+    return float(outcome.record.get("fit_seconds", 0.0) + outcome.record.get("predict_seconds", 0.0))
 
 
-def _run(number: int, trial: Trial, model: Any, job: _Job) -> tuple[int, Any]:
-    """The result, with the number of the job; None when the time is over before it begins."""
-    late = job.deadline is not None and time.time() > job.deadline
-    return number, None if late else trial(model, job.split)
+def _unscored(split: Split) -> dict[str, Any]:
+    from mixent.evaluate.records import TIMED
 
-
-class _Pool:
-    """Runs jobs in processes, or one after the other in this one; yields them as they are done."""
-
-    def __init__(self, n_jobs: int) -> None:
-        self.n_jobs = n_jobs
-        self.parallel: Any = None
-
-    def __enter__(self) -> _Pool:
-        if self.n_jobs > 1:
-            from joblib import Parallel, parallel_config
-
-            self.config = parallel_config(backend="loky", inner_max_num_threads=1)
-            self.config.__enter__()
-            self.parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered", batch_size=1).__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        if self.parallel is not None:
-            self.parallel.__exit__(*error)
-            self.config.__exit__(*error)
-
-    def __call__(
-        self, trial: Trial, methods: Mapping[str, Method], jobs: list[_Job]
-    ) -> Iterator[tuple[_Job, tuple[dict[str, Any], np.ndarray | None] | None]]:
-        if self.parallel is None:
-            yield from ((job, _run(0, trial, methods[job.name].model, job)[1]) for job in jobs)
-            return
-        from joblib import delayed
-
-        tasks = (delayed(_run)(i, trial, methods[job.name].model, job) for i, job in enumerate(jobs))
-        results = self.parallel(tasks)
-        try:
-            for i, result in results:
-                yield jobs[i], result
-        finally:  # after Ctrl-C, joblib would warn that running tasks are cancelled, as they should be
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                results.close()
+    sizes = {"n_train": len(split.train), "n_test": len(split.test), "labelled_only": False, "warned": None}
+    return {**dict.fromkeys(TIMED, float("nan")), **sizes}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from mixent.data.labels import label_value
 
 SMALLEST = 1e-15  # probabilities below this count as this in log_loss
 METRICS = ("error", "balanced_error", "log_loss", "brier", "calibration")
+ROW_LOSSES = ("error", "balanced_error", "log_loss", "brier")  # metrics that are weighted means over rows
 
 
 class Scale(NamedTuple):
@@ -27,6 +29,10 @@ class Scale(NamedTuple):
     def text(self, value: float) -> str:
         """The value without its unit."""
         return f"{self.factor * value:.{self.digits}f}"
+
+    def shown(self, loss: float) -> str:
+        """The value that a loss of `loss_of` stands for, without its unit."""
+        return self.text(loss)
 
 
 SCALES = {
@@ -95,6 +101,30 @@ def scores_of(true: np.ndarray, proba: np.ndarray, weight: np.ndarray) -> dict[s
         "brier": _brier(true, proba, weight),
         "calibration": calibration_of(true, proba, weight),
     }
+
+
+def loss_of(scores: Mapping[str, float], metric: str) -> float:
+    """A metric among scores as a loss: lower is better."""
+    return scores[metric]
+
+
+def row_losses(true: np.ndarray, proba: np.ndarray, weight: np.ndarray, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Losses of several methods, (m, n), and the weights (n,) whose weighted mean is the metric.
+
+    Parameters
+    ----------
+    true : (n,) positions of the true classes
+    proba : (m, n, C) probabilities
+    weight : (n,) weights
+    metric : one of `ROW_LOSSES`
+    """
+    if metric == "log_loss":
+        return -np.log(np.clip(proba[:, np.arange(len(true)), true], SMALLEST, 1.0)), weight
+    if metric == "brier":
+        return ((proba - np.eye(proba.shape[2])[true]) ** 2).sum(axis=2), weight
+    if metric == "balanced_error":
+        weight = weight / np.maximum(np.bincount(true, weight), 1e-300)[true]
+    return (proba.argmax(axis=2) != true).astype(float), weight
 
 
 def calibration_of(true: np.ndarray, proba: np.ndarray, weight: np.ndarray, n_bins: int = 10) -> float:

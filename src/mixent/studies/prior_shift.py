@@ -308,7 +308,9 @@ def prior_shift_study(
         watch=_watch(progress, len(settings), n_repeats),
     )
     runner.run()
-    records = [_with_prior(o.record, shares, index) for batch in zip(*runner.outcomes.values()) for o in batch]
+    records = [
+        _with_prior(o.record, shares, index) for batch in zip(*map(runner.finished, runner.methods)) for o in batch
+    ]
     study = PriorShiftStudy(records, shares, index, list(runner.methods), classes, size)
     study.check_some_worked("on every batch")
     return study

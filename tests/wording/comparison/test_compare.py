@@ -1,5 +1,7 @@
 """Wording of comparison, compare."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
@@ -7,7 +9,9 @@ from sklearn.naive_bayes import GaussianNB
 import mixent
 from mixent.evaluate.journal import Journal
 
+from ...comparison.conftest import quick
 from ...comparison.test_compare import Broken, Few, Slow
+from ...evaluate.test_workers import Hangs
 
 
 def test_no_method_worked_in_every_fold_broken(table):
@@ -43,18 +47,25 @@ def test_a_journal_of_other_data_is_refused(table, tmp_path):
         Journal.open(path, "compare", "")
 
 
-def test_the_longest_are_left_out(table):
-    methods = {"slow": Slow(), "naive": GaussianNB()}
-    comparison = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=10, budget=1.0)
-    assert comparison.recommended == "naive" and set(comparison.cv.methods) == {"naive"}
-    assert comparison.skipped["slow"].startswith("stopped after 1 fold of 10: at 0.2 s for each")
+def test_a_method_that_takes_too_long_is_named(table):
+    methods = {"slow": Hangs(), "naive": GaussianNB()}
+    comparison = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=3, limit=1.5)
+    assert comparison.recommended == "naive"
+    assert re.fullmatch(r"stopped after 0 folds of 3: a fit was ended after 1\.\d s", comparison.skipped["slow"])
     assert comparison.recommendation.points[-1] == "Left out for lack of time: slow."
 
 
-def test_not_begun_the_time_budget_was_needed_for_quicker_methods(table):
-    methods = {"slow": Slow(), "late": Slow(var_smoothing=1e-3)}
-    comparison = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=3, budget=1.0, refit=False)
-    assert comparison.skipped["late"] == "not begun: the time budget was needed for quicker methods"
+def test_a_method_that_is_clearly_behind_is_named(table):
+    result = mixent.compare(*table, methods=quick(), baselines=False, n_jobs=1, folds=4, refit=False)
+    assert result.skipped == {
+        "shares of classes": "stopped after 2 folds of 4: clearly behind (log-loss (nats) 1.100, 0.521 of naive)"
+    }
+
+
+def test_not_begun(table):
+    methods = {"naive": GaussianNB(), "late": Slow()}
+    comparison = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=3, budget=0.1, refit=False)
+    assert comparison.skipped["late"] == "not begun: the time budget was over"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,205 @@
+"""Cross-validation within a time budget: all methods on few rows, the promising ones on more rows and folds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from mixent.evaluate.race import FOLDS, Race
+from mixent.evaluate.runner import Runner, Split
+from mixent.evaluate.scores import SCALES, loss_of
+from mixent.evaluate.workers import Limit, Task
+
+SAMPLES = (500, 2_000, 8_000)  # training rows of the samples
+MOST_TESTED = 2_000  # test rows of a sample
+MOST_SAMPLED = 2 / 3  # of the training rows of a fold; a larger sample would hardly save time
+EACH_CLASS = 5  # rows of a class that every sample has
+FIRST = 0.4  # of the budget, for the first rung
+NEXT = 0.5  # of the time left, for each of the others
+OVER = 3.0  # times the predicted time after which a fit is ended
+LEAST = 2.0  # seconds that any fit may take
+LONGEST = 30.0  # seconds of the only method that could finish, if the budget is shorter
+MOST_REFIT = 1 / 3  # of the time left that is kept for the fit to all rows
+GROWTH = 1.3  # exponent of the time in the number of rows, while it is not known
+REFIT = 1.3  # of the time of one fold: roughly the time of a fit to all rows
+
+
+def samples_of(split: Split, codes: np.ndarray, rng: np.random.Generator) -> list[Split]:
+    """Samples of a fold of increasing size, each a part of the next, with the classes in their proportions.
+
+    Parameters
+    ----------
+    split : Split
+    codes : (n,) positions of the classes; -1 without a label
+    rng : random generator
+    """
+    train, test = _spread(split.train, codes, rng), _spread(split.test, codes, rng)[:MOST_TESTED]
+    sizes = [size for size in SAMPLES if size < MOST_SAMPLED * len(train)]
+    return [replace(split, train=np.sort(train[:size]), test=np.sort(test), sample=size) for size in sizes]
+
+
+def _spread(rows: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The rows in an order of which any beginning has the classes in their proportions."""
+    rows = rng.permutation(rows)
+    key = np.empty(len(rows))
+    for code in np.unique(codes[rows]):
+        members = np.flatnonzero(codes[rows] == code)
+        key[members] = (np.arange(len(members)) + 0.5) / len(members)
+        key[members[:EACH_CLASS]] = -1.0
+    return rows[np.argsort(key, kind="stable")]
+
+
+def _limits(predicted: Mapping[str, float]) -> Limit:
+    return lambda task: max(LEAST, OVER * predicted[task.model])
+
+
+@dataclass
+class Halving:
+    """A policy: successive halving (Jamieson and Talwalkar 2016) over samples of the rows, then folds.
+
+    Every method is tried on the first rung: one fold of a sample. Then, rung by rung, the best of those that have
+    finished one rung go on to the next, as many as half of the time left allows. Time that is left at the end goes to
+    the others. Methods are compared on the largest stage that they have in common.
+
+    Parameters
+    ----------
+    race : Race
+        What methods are compared by; it also stops those that are clearly behind after two folds of all rows.
+    end : float
+        When the time is over, on the clock `time.monotonic`.
+    """
+
+    race: Race
+    end: float
+    cut: set[int] = field(default_factory=set)  # rungs that the end of the time left incomplete
+
+    def __call__(self, runner: Runner) -> None:
+        """Run."""
+        self.began, runner.end = time.monotonic(), self.end
+        folds = [s for s, split in enumerate(runner.splits) if split.sample is None]
+        self.n_samples = len(runner.splits) - len(folds)
+        self.rungs = [*range(len(folds), len(runner.splits)), *folds]
+        self._first(runner)
+        while self._pass(runner):
+            pass
+        runner.stage = self._stage(runner)
+        for name in runner.racing:
+            if not all(self._scored(runner, name, split) for split in runner.stage):
+                runner.dropped[name] = self._reason(runner, name)
+                runner.late.append(name)
+
+    def _first(self, runner: Runner) -> None:
+        """Every method on the first rung, each with its share of the time."""
+        until = self.began + FIRST * (self.end - self.began)
+        waiting, shares = set(runner.methods), {}  # type: tuple[set[str], dict[str, float]]
+
+        def share(task: Task) -> float:
+            if task.model not in shares:
+                waiting.difference_update(n for n in runner.methods if runner.outcomes[n] or n in runner.dropped)
+                left = max(until - time.monotonic(), 0.0) * runner.n_jobs
+                shares[task.model] = max(LEAST, left / max(len(waiting), 1))
+            return shares[task.model]
+
+        names = sorted(runner.methods, key=lambda name: runner.methods[name].cost)
+        self._perform(runner, names, 0, share)
+        for name in list(runner.late):  # any answer is better than none
+            if not runner.some_worked:
+                runner.late.remove(name)
+                del runner.dropped[name]
+                self._perform(runner, [name], 0, lambda task: max(LONGEST, self.end - self.began))
+
+    def _pass(self, runner: Runner) -> bool:
+        """Take methods from rung to rung; whether any could go on."""
+        progress = False
+        for rung in range(1, len(self.rungs)):
+            if rung >= self.n_samples + FOLDS:
+                self.race.stop(runner, self.rungs[self.n_samples : self.n_samples + FOLDS])
+            predicted = self._promoted(runner, rung)
+            if predicted:
+                self._perform(runner, sorted(predicted, key=predicted.__getitem__)[::-1], rung, _limits(predicted))
+                progress = True
+        return progress
+
+    def _perform(self, runner: Runner, names: list[str], rung: int, limit: Limit) -> None:
+        split = self.rungs[rung]
+        runner.perform([(name, split) for name in names], limit)
+        missing = [name for name in names if split not in runner.outcomes[name]]
+        if missing and time.monotonic() >= self.end:
+            self.cut.add(split)
+
+    def _promoted(self, runner: Runner, rung: int) -> dict[str, float]:
+        """The methods that go on to a rung, with the seconds that each will take: the best, while there is time."""
+        split, before = self.rungs[rung], self.rungs[rung - 1]
+        ready = [n for n in runner.racing if self._scored(runner, n, before) and split not in runner.outcomes[n]]
+        ready.sort(key=lambda name: self._score(runner, name, rung - 1))
+        left = self.end - time.monotonic()
+        left -= min(self._refit(runner), MOST_REFIT * left)
+        time_left, chosen = NEXT * left * runner.n_jobs, {}
+        for name in ready:
+            needed = 0.0 if runner.in_journal(name, split) else self._predicted(runner, name, rung)
+            if needed <= min(time_left, left):
+                chosen[name] = needed
+                time_left -= needed
+        there = [n for n in runner.racing if self._scored(runner, n, split)]
+        alone = len(chosen) + len(there) < 2 and len(runner.racing) > 1  # more of one method compares nothing
+        return {} if alone else chosen
+
+    def _scored(self, runner: Runner, name: str, split: int) -> bool:
+        outcome = runner.outcomes[name].get(split)
+        return outcome is not None and not outcome.record["failed"]
+
+    def _score(self, runner: Runner, name: str, rung: int) -> float:
+        """Mean loss up to a rung: over the folds, or of the one sample."""
+        splits = [self.rungs[rung]] if rung < self.n_samples else self.rungs[self.n_samples : rung + 1]
+        records = [runner.outcomes[name][s].record for s in splits if self._scored(runner, name, s)]
+        return float(np.mean([loss_of(record, self.race.metric) for record in records]))
+
+    def _predicted(self, runner: Runner, name: str, rung: int) -> float:
+        """Seconds on a rung, from those on the rungs before, as a power of the number of rows."""
+        sizes = [len(runner.splits[self.rungs[r]].train) for r in range(rung + 1)]
+        known = [(sizes[r], runner.seconds(name, self.rungs[r])) for r in range(rung)]
+        n, seconds = known[-1]
+        growth = GROWTH
+        if len(known) > 1 and known[-2][0] < n and min(seconds, known[-2][1]) > 0:
+            growth = float(np.clip(np.log(seconds / known[-2][1]) / np.log(n / known[-2][0]), 1.0, 3.0))
+        return seconds * (sizes[rung] / n) ** growth if sizes[rung] > n else seconds
+
+    def _refit(self, runner: Runner) -> float:
+        """Seconds to fit the method that is best so far to all rows."""
+        for rung in range(len(self.rungs) - 1, -1, -1):
+            done = [n for n in runner.racing if self._scored(runner, n, self.rungs[rung])]
+            if done:
+                best = min(done, key=lambda name: self._score(runner, name, rung))
+                n_rows = len(runner.splits[0].train), len(runner.splits[self.rungs[rung]].train)
+                return REFIT * runner.seconds(best, self.rungs[rung]) * (n_rows[0] / n_rows[1]) ** GROWTH
+        return 0.0
+
+    def _stage(self, runner: Runner) -> list[int]:
+        """The folds of all rows, or else the largest sample, that at least two methods have finished."""
+        least = min(2, sum(any(self._scored(runner, n, s) for s in runner.outcomes[n]) for n in runner.methods))
+        full = []
+        for rung in range(len(self.rungs) - 1, -1, -1):
+            split = self.rungs[rung]
+            done = [n for n in runner.racing if self._scored(runner, n, split)]
+            if len(done) >= least and split not in self.cut:
+                full = self.rungs[self.n_samples : rung + 1] if rung >= self.n_samples else [split]
+                break
+        return full or [self.rungs[0]]
+
+    def _reason(self, runner: Runner, name: str) -> str:
+        """How far a method came, and how it compared there."""
+        reached = [r for r, split in enumerate(self.rungs) if self._scored(runner, name, split)]
+        if not reached:
+            return "failed" if runner.outcomes[name] else "not begun: the time budget was over"
+        rung = reached[-1]
+        scores = {n: self._score(runner, n, rung) for n in runner.methods if self._scored(runner, n, self.rungs[rung])}
+        best, scale = min(scores, key=scores.__getitem__), SCALES[self.race.metric]
+        n_train = len(runner.splits[self.rungs[rung]].train)
+        where = f"a sample of {n_train} rows" if rung < self.n_samples else f"{rung - self.n_samples + 1} folds"
+        there = f"stopped after {where}: {scale.heading} {scale.shown(scores[name])}"
+        if name == best:
+            return f"{there}, the best there, but the time budget did not allow for more"
+        return f"{there}, {scale.shown(scores[best])} of {best}; the time budget was used for better methods"
