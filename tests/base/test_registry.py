@@ -82,6 +82,23 @@ def test_a_class_of_the_same_name_does_not_take_the_name_of_a_model():
     assert by_name("parzen").cls is mixent.ParzenClassifier
 
 
+def test_two_classes_of_one_package_cannot_have_one_name_in_files(majority):
+    """Refused when the second is registered; the models that are known can still be saved and loaded."""
+    package = Majority.__module__.partition(".")[0]
+    other = type("Majority", (Majority,), {"__module__": f"{package}.other"})
+    with pytest.raises(ValueError, match="Majority"):
+        register("other", task="classification", title="Other", describe=str)(other)
+    part = type("Majority", (), {"__module__": f"{package}.parts"})
+    third = type("Third", (Majority,), {"__module__": f"{package}.other"})
+    with pytest.raises(ValueError, match="Majority"):
+        register("third", task="classification", title="Third", describe=str, parts=(part,))(third)
+    assert not {"other", "third"} & {entry.name for entry in entries()} and majority in known_classes().values()
+
+
+def test_one_estimator_adapts_classifiers_of_other_libraries():
+    assert [entry.cls for entry in entries() if entry.adapter] == [mixent.TunedClassifier]
+
+
 def test_names_in_files_are_of_one_class_each():
     classes = known_classes()
     parts = {cls for entry in entries() for cls in (entry.cls, *entry.parts)}

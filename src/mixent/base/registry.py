@@ -68,6 +68,7 @@ class Entry:
     recipes : how `compare` tries it
     example : () -> an unfitted estimator, where the class needs arguments
     listed : whether lists of models show it; False for what serves only inside other models
+    adapter : whether it encodes tables for its `estimator`, a classifier of another library
     """
 
     cls: type
@@ -85,6 +86,7 @@ class Entry:
     recipes: tuple[Recipe, ...] = ()
     example: Callable[[], Any] | None = None
     listed: bool = True
+    adapter: bool = False
 
     @property
     def family(self) -> str:
@@ -100,6 +102,11 @@ def family_of(cls: type) -> str:
     """The folder of mixent a class stands in, or the top package of another distribution."""
     top, *rest = cls.__module__.split(".")
     return rest[0] if top == "mixent" and rest else top
+
+
+def name_in_files(cls: type) -> str:
+    """The name by which files refer to a class: its folder or package, and its own name."""
+    return f"{family_of(cls)}.{cls.__name__}"
 
 
 _entries: dict[type, Entry] = {}
@@ -125,12 +132,23 @@ def register(
             raise ValueError(f"the name {name!r} of {cls.__name__} belongs to {other.cls.__name__}; choose another")
         if task not in TASKS:
             raise ValueError(f"task must be one of {', '.join(map(repr, TASKS))}; got {task!r}")
+        _check_names_in_files(entry)
         for again in [known for known in _entries if _origin(known) == _origin(cls)]:  # a module that was reloaded
             del _entries[again]
         _entries[cls] = entry
         return cls
 
     return enter
+
+
+def _check_names_in_files(entry: Entry) -> None:
+    """Refuse a class that files could not tell from another one."""
+    known: dict[str, type] = {}
+    for cls in [cls for e in (*_entries.values(), entry) for cls in (e.cls, *e.parts)]:
+        other = known.setdefault(name_in_files(cls), cls)
+        if _origin(other) != _origin(cls):
+            names = " and ".join(".".join(_origin(each)) for each in (other, cls))
+            raise ValueError(f"{names} have the same name in files, {name_in_files(cls)}; rename one of them")
 
 
 def unregister(cls: type) -> None:
@@ -188,6 +206,11 @@ def entry_of(model: Any) -> Entry:
     if entry is None:
         raise TypeError(f"{type(model).__name__} is not a registered estimator of mixent")
     return entry
+
+
+def adapter() -> Entry:
+    """The entry of the estimator that encodes tables for a classifier of another library."""
+    return next(entry for entry in entries() if entry.adapter)
 
 
 def by_name(name: str) -> Entry:

@@ -164,7 +164,9 @@ def _of_other_library(word: str, common: Mapping[str, Any]) -> BaseEstimator:
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
 
-    tuned = model_entry("tuned").make()
+    from mixent.base.registry import adapter
+
+    tuned = adapter().make()
     set_common(tuned, common)
     return tuned.set_params(estimator=LogisticRegression(max_iter=5000) if word == "logistic" else GaussianNB())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mixent.base.recipes import Recipe, Setting, Shape
-from mixent.base.registry import by_name
+from mixent.base.registry import adapter
 
 PAIRS = 10_000  # most rows for methods that compare all pairs of rows
 PLATT = 6  # least rows of the smallest class for the folds of Platt scaling
@@ -25,7 +25,7 @@ def tuned(setting: Setting, estimator: Any, grid: dict[str, list], *, encoding: 
         Number of folds.
     """
     options = {"categorical": setting.categorical, "random_state": setting.seed}
-    return by_name("tuned").cls(estimator, grid, encoding=encoding, cv=cv, **options)
+    return adapter().cls(estimator, grid, encoding=encoding, cv=cv, **options)
 
 
 def _logistic(s: Setting) -> Any:

@@ -9,7 +9,7 @@ from sklearn.utils import get_tags
 
 from mixent.base.delegation import by_class_name, check_classifier
 from mixent.base.recipes import Setting, Shape
-from mixent.base.registry import by_name, find
+from mixent.base.registry import adapter, find
 from mixent.comparison.candidates import Candidate, package_of
 
 
@@ -39,7 +39,7 @@ def given_candidate(name: str, estimator: Any, setting: Setting) -> Candidate:
     if not _needs_numbers(estimator, setting.shape):
         return Candidate(name, estimator, "given", "as given")
     encoding = "codes" if _allows_missing(estimator) else "bits"
-    tuned = by_name("tuned").cls(estimator, encoding=encoding, categorical=setting.categorical)
+    tuned = adapter().cls(estimator, encoding=encoding, categorical=setting.categorical)
     return Candidate(name, tuned, "given", "as given, with encoded columns")
 
 

@@ -183,6 +183,7 @@ register(
     state={"schema_": Schema, **CLASSES, "columns_": ColumnEncoding, "model_": object},
     parts=(ColumnEncoding,),
     holds=("estimator", "model_"),
+    adapter=True,
 )(TunedClassifier)
 register(
     "output-columns",

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import mixent
 from mixent.base.options import Options
-from mixent.base.registry import Entry, entries, family_of, find
+from mixent.base.registry import Entry, entries, find, name_in_files
 from mixent.base.text import with_library
 from mixent.core import serialize
 from mixent.core.driver import Run, Status, Step
@@ -30,12 +30,8 @@ ABSENT = object()
 
 def known_classes() -> dict[str, type]:
     """Every class that a file may name: folder and class name -> class."""
-    classes: dict[str, type] = {}
-    for cls in (*COMMON, *(cls for entry in entries() for cls in (entry.cls, *entry.parts))):
-        name = f"{family_of(cls)}.{cls.__name__}"
-        if classes.setdefault(name, cls) is not cls:
-            raise ValueError(f"two registered classes are called {name} in a file; rename one of them")
-    return classes
+    registered = (cls for entry in entries() for cls in (entry.cls, *entry.parts))
+    return {name_in_files(cls): cls for cls in (*COMMON, *registered)}
 
 
 def save(model: Any, path: str | os.PathLike[str], *, foreign: str | None = None) -> None:

@@ -41,6 +41,14 @@ def test_a_plug_in_that_comes_first_meets_the_names_of_mixent():
     assert done.stdout.strip() == "the name 'parzen' of E belongs to ParzenClassifier; choose another True"
 
 
+def test_classes_that_files_could_not_tell_apart_are_named(majority):
+    package = Majority.__module__.partition(".")[0]
+    other = type("Majority", (Majority,), {"__module__": f"{package}.other"})
+    message = f"and {package}.other.Majority have the same name in files, {package}.Majority; rename one of them"
+    with pytest.raises(ValueError, match=message):
+        register("other", task="classification", title="Other", describe=str)(other)
+
+
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match="unknown model 'svm'; choose one of gaussian-mixture, mixture, "):
         by_name("svm")
