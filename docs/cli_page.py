@@ -14,8 +14,13 @@ from mixent.cli import app
 PAGE = Path(__file__).parent / "cli.md"
 HEAD = """# Command line
 
-This page is written by `python docs/cli_page.py` from the help of the commands and the registered models. Tables are
-CSV, TSV (also compressed: .gz) or Parquet. Bad input ends in one line with what to do, and a non-zero exit code.
+This page is written by `python docs/cli_page.py` from the help of the commands and the registered models. Bad input
+ends in one line with what to do, and a non-zero exit code.
+
+Tables are text (.csv, .tsv, .txt, also .gz), Excel (.xlsx, if openpyxl is installed) or Parquet. Separator, decimal
+sign and encoding of text are detected and, where they are not plain, printed; `--sep`, `--decimal` and `--encoding`
+overrule them ([which files can be read](faq.md#which-files-can-be-read)). Notes on the data are warnings; with
+`--strict` they are errors, for scripts that must not go on with a doubtful table.
 """
 MODELS = """## Models
 

@@ -167,7 +167,7 @@ def test_ctrl_c(stock):
     program = (
         "import signal, sys\n"
         "import mixent.data as tables\n"
-        "tables.read_frame = lambda path, text: signal.raise_signal(signal.SIGINT)\n"
+        "tables.read_frame = lambda path, **how: signal.raise_signal(signal.SIGINT)\n"
         "from mixent.cli import main\n"
         "main()"
     )
@@ -181,4 +181,4 @@ def test_a_reader_that_goes_away(stock):
     python = f"{sys.executable} -c 'from mixent.cli import main; main()'"
     command = f"{python} predict {stock}/model.mixent {stock}/data.csv -o - -q | head -1"
     result = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=False)
-    assert result.stdout == "predicted,p(no),p(yes)\n" and "Traceback" not in result.stderr
+    assert result.stdout == "id,predicted,p(no),p(yes)\n" and "Traceback" not in result.stderr

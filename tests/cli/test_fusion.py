@@ -198,7 +198,7 @@ def test_the_saved_fusion_predicts_and_is_shown(files):
     )
     result = files("predict", "m.mixent", "votes.csv", "-o", "p.csv", "--no-proba", "--explain", "--adjust-priors")
     found = pd.read_csv("p.csv")
-    assert list(found) == ["predicted", "rival", "log_odds", "source", "source_part"]
+    assert list(found) == ["case", "predicted", "rival", "log_odds", "source", "source_part"]
     post = fuser.update_prior(NEW).predict_proba(NEW)
     np.testing.assert_allclose(found["log_odds"], np.abs(np.log(post[:, 0] / post[:, 1])))
     assert (found["rival"] != found["predicted"]).all() and set(found["source"]) <= {"A", "B", "priors"}

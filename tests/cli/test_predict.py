@@ -28,7 +28,7 @@ def test_predictions_and_probabilities(mixent, model, X):
     assert result.exit_code == 0, result.output
     assert "60 rows; predicted:" in result.stdout and "Wrote out.csv" in result.stdout
     out = pd.read_csv("out.csv")
-    assert out.columns.tolist() == ["predicted", "p(no)", "p(yes)"]
+    assert out.columns.tolist() == ["id", "predicted", "p(no)", "p(yes)"]
     assert out["predicted"].tolist() == model.predict(X).tolist()
     np.testing.assert_array_equal(out[["p(no)", "p(yes)"]], model.predict_proba(X))
 
@@ -64,7 +64,7 @@ def test_quiet(mixent):
     result = mixent(*PREDICT, "-o", "out.csv", "-q")
     assert (result.exit_code, result.output) == (0, "")
     result = mixent(*PREDICT, "-o", "-", "-q")
-    assert result.stderr == "" and result.stdout.startswith("predicted,")
+    assert result.stderr == "" and result.stdout.startswith("id,predicted,")
 
 
 def test_parquet_round_trip(mixent, model, X):
@@ -95,7 +95,7 @@ def test_costs_and_reject(mixent, model, X):
 def test_reject_alone(mixent, model, X):
     assert mixent(*PREDICT, "-o", "out.csv", "--reject", "0.05", "--no-proba").exit_code == 0
     out = pd.read_csv("out.csv")
-    assert out.columns.tolist() == ["predicted", "decision", "expected_cost", "rejected"]
+    assert out.columns.tolist() == ["id", "predicted", "decision", "expected_cost", "rejected"]
     assert out["rejected"].tolist() == model.decision(X, reject=0.05).rejected.tolist()
 
 
@@ -111,7 +111,7 @@ def test_adjusted_priors(mixent, model, X, stock):
 
 def test_clusters(mixent, stock):
     assert mixent("predict", "{stock}/clusters.mixent", "{stock}/data.csv", "-o", "out.csv").exit_code == 0
-    assert pd.read_csv("out.csv").columns.tolist() == ["component", "p(0)"]
+    assert pd.read_csv("out.csv").columns.tolist() == ["id", "component", "p(0)"]
 
 
 def test_a_model_of_arrays_takes_columns_x0_x1(mixent):
@@ -168,7 +168,7 @@ def test_a_joint_model_predicts_the_column_asked_for(mixent, stock, target):
         out = pd.read_csv("o.csv")
         np.testing.assert_array_equal(out["predicted"], expected)
         proba = model.predict_proba(frame[[*FEATURES, "class"]], target=target)
-        np.testing.assert_array_equal(out.drop(columns="predicted"), proba)
+        np.testing.assert_array_equal(out.drop(columns=["id", "predicted"]), proba)
     if target == "size":
         assert f"predicted: {expected.min():.4g} to {expected.max():.4g}, mean {expected.mean():.4g}" in result.stdout
     else:
@@ -178,6 +178,31 @@ def test_a_joint_model_predicts_the_column_asked_for(mixent, stock, target):
 
 def test_without_a_target_the_last_column_is_predicted(mixent, stock):
     assert mixent("predict", stock / "joint.mixent", "{stock}/data.csv", "-o", "o.csv").exit_code == 0
-    assert pd.read_csv("o.csv").columns.tolist() == ["predicted", "p(no)", "p(yes)"]
+    assert pd.read_csv("o.csv").columns.tolist() == ["id", "predicted", "p(no)", "p(yes)"]
     assert mixent("predict", stock / "joint.mixent", "{stock}/data.csv", "-o", "o.csv", "--no-proba").exit_code == 0
-    assert pd.read_csv("o.csv").columns.tolist() == ["predicted"]
+    assert pd.read_csv("o.csv").columns.tolist() == ["id", "predicted"]
+
+
+def kept(mixent, frame, *options, model="{stock}/model.mixent"):
+    """Input columns in the output."""
+    frame.to_csv("new.csv", index=False)
+    assert mixent("predict", model, "new.csv", "-o", "o.csv", "-q", *options).exit_code == 0
+    return [name for name in pd.read_csv("o.csv").columns if name in frame.columns]
+
+
+def test_an_identifier_is_kept(mixent, stock):
+    frame = pd.read_csv(stock / "data.csv")
+    names = [f"row {n}" for n in frame.index]
+    assert kept(mixent, frame.assign(name=names)) == ["id", "name"]
+    assert kept(mixent, frame.assign(name=names), "--keep", "w") == ["w"]
+    assert kept(mixent, frame.assign(id=[0, *frame["id"][1:-1], 0], name=[None, *names[1:]])) == []
+    assert kept(mixent, frame.assign(id=frame["id"] + 0.5)) == []
+    assert kept(mixent, frame.assign(count=frame.index)) == ["id"]  # the model uses it
+    assert kept(mixent, frame.rename(columns={"id": "predicted"})) == ["predicted"]  # that of the output
+    assert pd.read_csv("o.csv")["predicted"].isin(["no", "yes"]).all()
+
+
+def test_codes_of_an_identifier_stay_as_they_are_written(mixent, stock):
+    frame = pd.read_csv(stock / "data.csv").assign(id=[f"{n:04}" for n in range(60)])
+    kept(mixent, frame)
+    assert pd.read_csv("o.csv", dtype=str)["id"].tolist() == frame["id"].tolist()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_CLASSES = 60, 8
 
 
+@opt.reads_table
 def calibrate(
     data: opt.Data,
     target: Annotated[

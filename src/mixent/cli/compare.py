@@ -38,6 +38,7 @@ Methods: TypeAlias = "str | dict[str, BaseEstimator | None]"  # as `mixent.compa
 METRICS = ("log_loss", "error", "balanced_error", "brier")
 
 
+@opt.reads_table
 def compare(
     ctx: typer.Context,
     data: opt.Data,
@@ -135,7 +136,6 @@ def compare(
         chosen = chosen_methods(names_in(methods), given, seed)
         files = Files.of(data, output, report, page, scores, journal)
         files.check(data)
-        _check_can_save(chosen, baselines)
         table = read_data(data, Roles(target, ignore, categorical, weight), screen=screen, named=words_in(given))
         table = without_names(screen, table)
         _check_words(chosen, table)
@@ -145,7 +145,8 @@ def compare(
         comparison = _compared(screen, table, files, options)
         print_comparison(screen, comparison)
         _write(screen, comparison, files, f"{target} in {data.name}", ctx.obj or "")
-        screen.print(f"Next:  mixent predict {shown(files.model)} new.csv -o predicted.csv")
+        if _save_winner(screen, comparison, files.model):
+            screen.print(f"Next:  mixent predict {shown(files.model)} new.csv -o predicted.csv")
 
 
 @dataclass(frozen=True)
@@ -230,17 +231,6 @@ def read_limit(text: str) -> float | str | None:
     """Seconds, "auto", or None for "none"."""
     known = {"auto": "auto", "none": None}
     return known[text] if text in known else read_time(text, "--limit", ", or auto, or none")
-
-
-def _check_can_save(chosen: Methods, baselines: bool) -> None:
-    """Refuse before the work what could not be written after it."""
-    from importlib.util import find_spec
-
-    if (baselines or isinstance(chosen, str)) and find_spec("skops") is None:
-        raise typer.BadParameter(
-            "the best method may be one of scikit-learn, and the package skops is needed to save it; install it with: "
-            'pip install "mixent[skops]", or use --no-baselines and --method'
-        )
 
 
 def _check_words(chosen: Methods, table: Data) -> None:
@@ -345,16 +335,26 @@ def _score(mean: float, metric: str, best: float) -> str:
 
 
 def _write(screen: Screen, comparison: Comparison, files: Files, title: str, commands: str) -> None:
-    from mixent import save
-
     if files.scores is not None:
         write_records(screen, comparison.cv.records, files.scores)
         screen.wrote(files.scores)
     if files.page is not None:
         comparison.report(files.page, title=title, commands=commands)
         screen.wrote(files.page, "; open it in a browser")
-    if comparison.winner is not None:
-        save(comparison.winner, files.model, foreign="skops")
-        screen.wrote(files.model, f": {comparison.recommended}, fitted to all rows")
     if not files.keeps_journal:
         files.journal.unlink(missing_ok=True)
+
+
+def _save_winner(screen: Screen, comparison: Comparison, path: Path) -> bool:
+    """Save the recommended model; not one of another library without skops, which is only a warning."""
+    from mixent import save
+
+    if comparison.winner is None:
+        return False
+    try:
+        save(comparison.winner, path, foreign="skops")
+    except ImportError as error:
+        screen.warn(f"{comparison.recommended} was not saved: {error}")
+        return False
+    screen.wrote(path, f": {comparison.recommended}, fitted to all rows")
+    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 import typer
@@ -82,10 +83,19 @@ class Screen:
             yield show
 
 
+_SCREEN: ContextVar[Screen] = ContextVar("_SCREEN")
+
+
+def current_screen() -> Screen:
+    """The screen of the command that runs."""
+    return _SCREEN.get()
+
+
 @contextmanager
 def session(*, quiet: bool = False, debug: bool = False, to_stderr: bool = False) -> Iterator[Screen]:
     """The run of a command: Python's warnings as yellow lines, any error as one line and an exit status."""
     screen = Screen(quiet, to_stderr=to_stderr)
+    token = _SCREEN.set(screen)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = lambda message, category, *rest, **more: (
@@ -103,6 +113,7 @@ def session(*, quiet: bool = False, debug: bool = False, to_stderr: bool = False
             _fail(_message(error), 1)
         finally:
             screen.close()
+            _SCREEN.reset(token)
 
 
 def _fail(message: str, status: int) -> None:

@@ -6,12 +6,13 @@ import difflib
 import re
 import shlex
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mixent.base.text import count
-from mixent.cli.console import Screen, shown
+from mixent.cli.console import Screen, current_screen, shown
+from mixent.cli.options import READ_AS
 from mixent.cli.parsing import column_names, names_in
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 MANY_CLASSES = 30  # different numbers, beyond which a target is hardly a class
 MOST_NAMED, MOST_TYPED = 3, 40  # columns in a hint
+MOST_SCANNED = 20_000  # rows in which leaks and duplicates are looked for
 
 
 @dataclass(frozen=True)
@@ -80,16 +82,34 @@ class Roles:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def read_table(path: Path, text: Iterable[str] = ()) -> pd.DataFrame:
-    """Read a file into a DataFrame whose columns are named by text; a CSV's columns `text` hold codes, not numbers."""
-    from mixent.data import read_frame
+def read_table(path: Path, text: Iterable[str] = (), *, is_data: bool = True) -> pd.DataFrame:
+    """Read a file into a DataFrame whose columns are named by text; print how it is written where that is not plain.
 
-    frame = read_frame(path, text=list(text))
+    Parameters
+    ----------
+    path : file
+    text : columns of a text file that hold codes, not numbers
+    is_data : whether it is the DATA of the command, to which `--sep`, `--decimal` and `--encoding` refer
+    """
+    from mixent.data import read_frame, text_format
+
+    written = text_format(path, **(READ_AS.get() if is_data else {}))
+    plain = "\t" if path.name.lower().removesuffix(".gz").endswith(".tsv") else ","
+    if written is not None and (differences := written.differences(plain)):
+        current_screen().print(f"Read {shown(path)} as {shown(differences)}")
+    frame = read_frame(path, text=list(text), **({} if written is None else asdict(written)))
     frame.columns = [str(name) for name in frame.columns]
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
         raise ValueError(f"{path}: the column name {repeated[0]!r} appears more than once; rename")
     return frame
+
+
+def read_as_written(path: Path) -> pd.DataFrame | None:
+    """The cells of DATA as they are written; None where they have types."""
+    from mixent.data import read_cells
+
+    return read_cells(path, **READ_AS.get())
 
 
 def read_data(path: Path, roles: Roles, *, screen: Screen, named: Iterable[str] = ()) -> Data:
@@ -115,9 +135,11 @@ def read_data(path: Path, roles: Roles, *, screen: Screen, named: Iterable[str] 
     _print_size(screen, path, table)
     for hint in [*_number_for_class(y, target), *_codes(table, {*named, *roles.single})]:
         screen.print(shown(hint))
-    notes = _problems(table, categorical, y, target)
+    notes = [*_problems(table, roles, y), *_marked_labels(path, y, target)]
     for note in notes:
         screen.warn(note)
+    if any("drop" in note for note in notes):
+        screen.print("Hint: --ignore NAME drops a column")
     data = Data(X, y, weights, notes, categorical)
     return data if sequence is None else _gathered(data, sequence, target)
 
@@ -257,21 +279,46 @@ def _print_size(screen: Screen, path: Path, table: Table) -> None:
     screen.print(f"[bold]{shown(path)}[/]: {size}")
 
 
-def _problems(
-    table: Table, categorical: Sequence[str], y: pd.Series | None, target: str | None, few: int = 5
-) -> list[str]:
-    """Problems of the columns, and of the classes."""
-    from mixent.data import problems, rare, read_labels
+def _problems(table: Table, roles: Roles, y: pd.Series | None) -> list[str]:
+    """Problems of the columns, of the rows and of the classes."""
+    from mixent.data import problems, read_labels
 
-    notes = problems(table, categorical)
-    if y is None:
+    notes = problems(table, roles.categorical)
+    if y is None or roles.sequence is not None:
         return notes
     labels = read_labels(y, len(y))
     if 2 * len(labels.classes) > len(y):
         size = f"{len(labels.classes)} classes in {count(len(y), 'row')}"
-        return [*notes, f"{target!r} has {size}: is it an identifier?"]
-    small = rare(labels, few).items()
-    return [*notes, *(f"class {name!r} has only {count(n, 'row')}: add some, or merge it" for name, n in small)]
+        return [*notes, f"{roles.target!r} has {size}: is it an identifier?"]
+    return [*notes, *_found_together(table, roles, y)]
+
+
+def _found_together(table: Table, roles: Roles, y: pd.Series) -> list[str]:
+    """Problems of rows and classes: leaks, duplicates, rare classes; in a sample of a large table."""
+    import numpy as np
+
+    from mixent.comparison.data_problems import table_problems
+    from mixent.data import problems, read_labels
+
+    if table.n_rows > MOST_SCANNED:
+        rows = np.sort(np.random.default_rng(0).choice(table.n_rows, MOST_SCANNED, replace=False))
+        table, y = table.take(rows), y.iloc[rows]
+    labels = read_labels(y, len(y))
+    if not labels.known.any():
+        return []
+    alone = set(problems(table, roles.categorical))
+    return [note for note in table_problems(table, labels, list(roles.categorical)) if note not in alone]
+
+
+def _marked_labels(path: Path, y: pd.Series | None, target: str | None) -> list[str]:
+    """Words in the target that are missing values, but may be meant as a class: None, NA and the like."""
+    if y is None or not y.isna().any() or (cells := read_as_written(path)) is None:
+        return []
+    words = sorted({cell for cell in cells.loc[y.isna().to_numpy(), target].str.strip().unique() if cell.isalpha()})
+    if not words:
+        return []
+    which = " and ".join(map(repr, words))
+    return [f"{which} in {target!r} is read as no label; if it is a class, write it otherwise"]
 
 
 def _number_for_class(y: pd.Series | None, target: str | None) -> list[str]:

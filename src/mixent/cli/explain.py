@@ -49,6 +49,7 @@ class Case:
         return [dict(zip(("part", "value", "part_log_odds"), part)) for part in self.parts]
 
 
+@opt.reads_table
 def explain(
     model: opt.ModelFile,
     data: opt.Data,

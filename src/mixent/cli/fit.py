@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mixent.base.registry import Entry
 
 
+@opt.reads_table
 def fit(
     data: opt.Data,
     output: Annotated[
@@ -62,8 +63,9 @@ def fit(
 ) -> None:
     """Fit a model to a table and save it.
 
-    Text columns are categories; empty cells, NA and ? are missing values, which need no filling in. Rows whose target
-    cell is blank have no label; the output states what the model does with them.
+    Text columns are categories. Empty cells, ? and markers such as NA, N/A, None and NULL are missing values in every
+    column and need no filling in; rows where the target is missing have no label, and the output states what the model
+    does with them.
 
     \b
     Examples:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,6 +44,7 @@ class Answers:
     notes: tuple[str, ...] = ()
 
 
+@opt.reads_table
 def fuse(
     ctx: typer.Context,
     data: opt.Data,
@@ -230,10 +231,15 @@ def _refuse_twice(others: Sequence[str], sources: Mapping[str, Calibration] | No
 
 def _unused(columns: Sequence[str], known: Sequence[str], sources: Mapping[str, Calibration]) -> tuple[str, ...]:
     """Columns that belong to no source, in a sentence."""
-    prefixes = {name.rsplit(sign, 1)[0] for name in columns for sign in ":@" if sign in name} & set(sources)
-    mine = {*known, *sources, *(c for c in columns for sign in ":@" if c.rsplit(sign, 1)[0] in prefixes)}
+    mine = {*known, *sources_columns(columns, sources)}
     left = [name for name in columns if name not in mine]
     return (f"columns of no source: {listed(left)}",) if left else ()
+
+
+def sources_columns(columns: Iterable[str], sources: Iterable[str]) -> list[str]:
+    """The columns of some sources: NAME, NAME:CLASS and NAME@CELL."""
+    known = set(sources)
+    return [c for c in columns if c in known or any(sign in c and c.rsplit(sign, 1)[0] in known for sign in ":@")]
 
 
 def _check_guesses(path: Path, frame: pd.DataFrame, names: Sequence[str]) -> None:
@@ -354,7 +360,8 @@ def predicted(
     columns = _columns(fitted, fitted.predict_proba(frame))
     if not proba:
         columns = {"predicted": columns["predicted"]}
-    return Rows(frame, frame), columns | (_largest_part(fitted, frame) if explain else {}), fitted.classes_
+    used = sources_columns(frame.columns, fitted._fitted_layout.names)
+    return Rows(frame, frame, used), columns | (_largest_part(fitted, frame) if explain else {}), fitted.classes_
 
 
 def _largest_part(fitted: BaseEstimator, frame: pd.DataFrame) -> dict[str, np.ndarray]:

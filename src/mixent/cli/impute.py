@@ -10,7 +10,7 @@ import typer
 from mixent.base.text import count, listing
 from mixent.cli import options as opt
 from mixent.cli.console import Screen, session, shown
-from mixent.cli.data import listed
+from mixent.cli.data import listed, read_as_written
 from mixent.cli.output import check_table_output, write_table
 from mixent.cli.rows import Rows, read_rows
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+@opt.reads_table
 def impute(
     model: opt.ModelFile,
     data: opt.Data,
@@ -49,13 +50,12 @@ def impute(
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
         from mixent import load
-        from mixent.data import read_cells
 
         check_table_output(output, [model, data])
         fitted = load(model)
         _check_imputes(fitted, model)
         rows = read_rows(fitted, data, model)
-        cells = None if output.suffix.lower() == ".parquet" else read_cells(data)
+        cells = None if output.suffix.lower() == ".parquet" else read_as_written(data)
         filled, missing = fill(fitted, rows, cells)
         write_table(screen, filled, output, set() if cells is None else _texts(cells))
         _print_filled(screen, fitted, rows, missing)

@@ -23,12 +23,17 @@ if TYPE_CHECKING:
 MOST_PARTS = 15
 
 
+@opt.reads_table
 def novelty(
     ctx: typer.Context,
     data: opt.Data,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.", show_default=False)
     ],
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", metavar="COL", help="Column of class labels, which is left out."),
+    ] = None,
     settings: opt.Set = [],  # noqa: B006
     report: opt.Report = None,
     ignore: opt.Ignore = [],  # noqa: B006
@@ -41,19 +46,21 @@ def novelty(
 ) -> None:
     """Fit a detector of unusual rows to a table of typical ones.
 
-    No class is needed, and rows may have missing values. `mixent predict` scores new rows: a low score means that a row
-    is unlike the training rows, and below the threshold it is called an outlier. `mixent explain` shows which columns
-    lower the score. `mixent models novelty` lists the parameters.
+    No class is needed: name a column of classes by --target, and it is left out. Rows may have missing values. `mixent
+    predict` scores new rows: a low score means that a row is unlike the training rows, and below the threshold it is
+    called an outlier. `mixent explain` shows which columns lower the score. `mixent models novelty` lists the
+    parameters.
 
     \b
     Examples:
       mixent novelty normal.csv -o detector.mixent
-      mixent novelty normal.csv -o detector.mixent --set density=mixture --report page.html
+      mixent novelty normal.csv -o detector.mixent --target class --set density=mixture --report page.html
       mixent predict detector.mixent new.csv -o scored.csv
       mixent explain detector.mixent new.csv --row 0
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
         check_output(report, [data, output], PAGE)
+        ignore = [*ignore, *([] if target is None else [target])]
         name, roles = model_for("novelty").name, Roles(None, ignore, categorical, weight)
         estimator, table = fit_model(screen, data, output, name, settings, roles, seed=seed, jobs=jobs)
         if report is not None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from mixent.warn import config_context
+
 ESCAPED = " Text that a spreadsheet would run as a formula (=... and the like) gets a leading '."
 Data = Annotated[
-    Path, typer.Argument(metavar="DATA", help="Table: .csv, .tsv (also .gz) or .parquet.", show_default=False)
+    Path,
+    typer.Argument(metavar="DATA", help="Table: .csv, .tsv, .txt (or .gz), .xlsx or .parquet.", show_default=False),
 ]
 ModelFile = Annotated[
     Path,
@@ -75,5 +82,39 @@ Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="Threads or processes (default: all cores).")
 ]
 Report = Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page with pictures.")]
+Sep = Annotated[str | None, typer.Option("--sep", metavar="CHAR", help="Column separator, or tab (default: detected).")]
+Decimal = Annotated[str | None, typer.Option("--decimal", metavar="CHAR", help="Decimal sign (default: detected).")]
+Encoding = Annotated[str | None, typer.Option("--encoding", metavar="NAME", help="Text encoding (default: detected).")]
+Strict = Annotated[bool, typer.Option("--strict", help="Notes on the data are errors.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+# --- commands that read a table ---------------------------------------------------------------------------------------
+
+READ_AS: ContextVar[dict[str, str | None]] = ContextVar("READ_AS", default={})  # sep, decimal, encoding, as given  # noqa: B039
+READING = {"sep": Sep, "decimal": Decimal, "encoding": Encoding}
+
+
+def reads_table(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with `--sep`, `--decimal`, `--encoding` (of DATA) and `--strict`, which hold while it runs."""
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        token = READ_AS.set({name: given.pop(name) for name in READING})
+        try:
+            with config_context(strict=given.pop("strict")):
+                command(**given)
+        finally:
+            READ_AS.reset(token)
+
+    own = inspect.signature(command, eval_str=True)
+    more = [_parameter(name, kind, None) for name, kind in READING.items()] + [_parameter("strict", Strict, False)]
+    parameters = list(own.parameters.values())
+    place = list(own.parameters).index("quiet")
+    run.__signature__ = own.replace(parameters=[*parameters[:place], *more, *parameters[place:]])  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in run.__signature__.parameters.values()}  # type: ignore[attr-defined]
+    return run
+
+
+def _parameter(name: str, kind: Any, default: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)

@@ -11,7 +11,7 @@ import typer
 from mixent.base.text import count
 from mixent.cli import options as opt
 from mixent.cli.console import Screen, named, session, shown
-from mixent.cli.data import listed, names_of, need_columns, read_table
+from mixent.cli.data import listed, names_of, need_columns, read_as_written, read_table
 from mixent.cli.output import STDOUT, check_table_output, harmless, write_table
 from mixent.cli.parsing import refuse
 from mixent.cli.rows import Rows, read_rows
@@ -57,6 +57,7 @@ class Wanted:
         return [*given, *(name for name, value in flags.items() if value), *([] if self.proba else ["--no-proba"])]
 
 
+@opt.reads_table
 def predict(
     model: opt.ModelFile,
     data: opt.Data,
@@ -75,7 +76,8 @@ def predict(
         typer.Option(
             "--keep",
             metavar="COL",
-            help="Input column to copy to the output, or several: A,B. Repeatable.",
+            help="Input column to copy to the output, or several: A,B. Repeatable. (Default: identifiers, that is, "
+            "unused text or whole numbers that differ in every row.)",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -119,8 +121,8 @@ def predict(
 ) -> None:
     """Predict classes and probabilities for new rows; with a model of `mixent novelty`, find unusual rows.
 
-    Columns are found by name; those the model does not have are ignored. Missing cells and categories that did not
-    occur in training are allowed.
+    Columns are found by name; those the model does not have are ignored, except that an identifier is copied to the
+    output. Missing cells and categories that did not occur in training are allowed.
 
     \b
     Examples:
@@ -156,6 +158,8 @@ def predict(
         refuse((keep_all and sequence is not None, "--keep-all is not used with --sequence; name columns by --keep"))
         rows, columns, labels = _of_task(screen, fitted, task, data, model, wanted)
         names = list(rows.frame.columns) if keep_all else names_of(keep, rows.frame.columns)
+        if not names and sequence is None:
+            names = [name for name in identifiers(rows) if name not in columns]
         kept = _kept(rows, data, output, [*dict.fromkeys([*([sequence] if sequence else []), *names])])
         _write(screen, data, kept, columns, output, labels)
         _print_predicted(screen, fitted, task, columns)
@@ -267,7 +271,7 @@ def _read_costs(path: Path, classes: np.ndarray) -> np.ndarray:
     """The matrix costs[decision, true class] in the model's order of classes."""
     import numpy as np
 
-    table = read_table(path)
+    table = read_table(path, is_data=False)
     names = [str(c) for c in classes]
     decisions = [str(value) for value in table.iloc[:, 0]]
     for what, have in (("row", decisions), ("column", list(table.columns[1:]))):
@@ -285,12 +289,21 @@ def _read_costs(path: Path, classes: np.ndarray) -> np.ndarray:
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
+def identifiers(rows: Rows) -> list[str]:
+    """Columns that the model does not use: text or whole numbers, none missing, and different in every row."""
+    others = [name for name in rows.frame.columns if name not in rows.used]
+    return [name for name in others if _differs_by_row(rows.frame[name])]
+
+
+def _differs_by_row(column: pd.Series) -> bool:
+    words_or_counts = column.dtype.kind in "iu" or column.map(type).eq(str).all()
+    return bool(words_or_counts and column.notna().all() and column.is_unique)
+
+
 def _kept(rows: Rows, data: Path, output: Path, names: list[str]) -> pd.DataFrame:
     """Input columns for the output, a line for each row or sequence; from text to text, as they are written."""
-    from mixent.data import read_cells
-
     need_columns(data, rows.frame.columns, names)
-    cells = None if not names or output.suffix.lower() == ".parquet" else read_cells(data)
+    cells = None if not names or output.suffix.lower() == ".parquet" else read_as_written(data)
     return (rows.frame if cells is None else cells)[names].iloc[rows.first_steps]
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+@opt.reads_table
 def report(
     ctx: typer.Context,
     model: opt.ModelFile,
@@ -27,7 +28,7 @@ def report(
         Path | None,
         typer.Argument(
             metavar="DATA",
-            help="Table to predict: .csv, .tsv (also .gz) or .parquet. A fusion needs none.",
+            help="Table to predict: .csv, .tsv, .txt (or .gz), .xlsx or .parquet. A fusion needs none.",
             show_default=False,
         ),
     ] = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ class Rows:
 
     frame: pd.DataFrame  # all of the table
     X: pd.DataFrame | np.ndarray  # the columns of the model, in its order
+    used: Collection[str]  # names of the columns that the model reads
     groups: np.ndarray | None = None  # (n,): the sequence each row is a step of
 
     @property
@@ -90,7 +91,9 @@ def read_rows(
         respell(frame, name, codes[name])
     need_columns(path, frame.columns, [name for name in (target, sequence) if name is not None])
     groups = None if sequence is None else sequence_ids(frame[sequence], sequence)
-    return Rows(frame, frame if schema is None else _columns(schema, frame, path, absent), groups)
+    if schema is None:
+        return Rows(frame, frame, list(frame.columns), groups)
+    return Rows(frame, _columns(schema, frame, path, absent), schema.names, groups)
 
 
 def _words(column: Column) -> bool:

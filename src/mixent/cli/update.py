@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+@opt.reads_table
 def update(
     model: opt.ModelFile,
     data: opt.Data,

@@ -1,6 +1,7 @@
 """Wording of cli, compare."""
 
 import json
+import sys
 
 import pandas as pd
 import pytest
@@ -9,7 +10,7 @@ import typer
 from mixent.base.text import one_line
 from mixent.evaluate.journal import FORMAT
 
-from ...cli.test_compare import ALONE, QUICK, chosen
+from ...cli.test_compare import ALONE, chosen
 
 
 @pytest.mark.parametrize(
@@ -75,14 +76,15 @@ def test_a_pipe_gets_a_line_now_and_then(mixent):
     assert lines == ["1 of 2 folds, 0 of 1 methods done", "2 of 2 folds, 1 of 1 methods done"]
 
 
-def test_without_skops_it_is_said_before_the_work(mixent, monkeypatch):
-    from importlib import util
-
-    found = util.find_spec
-    monkeypatch.setattr(util, "find_spec", lambda name, *rest: None if name == "skops" else found(name, *rest))
-    result = mixent(*QUICK)
-    assert result.exit_code != 0 and "the package skops is needed to save it" in " ".join(result.stderr.split())
-    assert mixent(*ALONE, "--no-page").exit_code == 0
+def test_without_skops_a_winner_of_scikit_learn_is_not_saved(mixent, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "skops", None)
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    result = mixent(*ALONE[:6], "--method", "naive Bayes", *ALONE[8:], "--no-page")
+    assert result.exit_code == 0 and "Recommended: naive Bayes" in result.stdout
+    assert "Warning: naive Bayes was not saved: the package skops is needed to save" in result.stderr
+    assert 'pip install "mixent[skops]"' in result.stderr and "Next:" not in result.stdout
+    assert not list(tmp_path.glob("*.mixent"))
+    assert "Next:" in mixent(*ALONE, "--no-page").stdout
 
 
 @pytest.mark.parametrize(

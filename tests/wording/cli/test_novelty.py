@@ -33,7 +33,6 @@ def test_info(mixent, detector):
     ("options", "message"),
     [
         (["--set", "densty=tree"], "unknown parameter 'densty' of novelty; did you mean 'density'?"),
-        (["--target", "class"], "No such option: --target"),
     ],
 )
 def test_options_that_do_not_exist(fails, options, message):

@@ -1,0 +1,42 @@
+"""Wording of cli, reading."""
+
+from pathlib import Path
+
+import pytest
+
+from ...cli.test_reading import FORMATS, QUICK, write
+
+
+@pytest.mark.parametrize(
+    ("form", "line"),
+    [
+        ("german", "Read d.csv as semicolon-separated, decimal comma, Latin-1 (cp1252)"),
+        ("excel", "Read d.csv as tab-separated, UTF-16"),
+        ("pipes", "Read d.csv as pipe-separated"),
+    ],
+)
+def test_how_a_file_is_written(mixent, stock, form, line):
+    write(stock, "d.csv", FORMATS[form])
+    fit = ("fit", "d.csv", "-t", "class", "--ignore", "id,w", "-o", "m.mixent", *QUICK)
+    assert mixent(*fit).stdout.splitlines()[0] == line
+    Path("d.tsv").write_text("size\tclass\n1\tno\n2\tyes\n")
+    assert "Read" not in mixent("fit", "d.tsv", "-t", "class", "-o", "m.mixent", *QUICK).stdout
+
+
+def test_markers_of_missing_labels(mixent):
+    """A class that is called None would vanish without a word."""
+    rows = "".join(f"{k},{('p', 'q', 'None', 'NA', '')[k % 5]}\n" for k in range(40))
+    Path("d.csv").write_text("x,y\n" + rows)
+    fit = ("fit", "d.csv", "-t", "y", "-o", "m.mixent", *QUICK)
+    line = "Warning: 'NA' and 'None' in 'y' is read as no label; if it is a class, write it otherwise"
+    assert line in mixent(*fit).stderr.splitlines()
+    Path("d.csv").write_text("x,y\n" + rows.replace("None", "").replace("NA", "?"))
+    assert "no label; if" not in mixent(*fit).stderr
+
+
+def test_strict(fails):
+    Path("d.csv").write_text(",x,y\n" + "".join(f"{k},{k},{'pq'[k % 2]}\n" for k in range(20)))
+    line = fails("fit", "d.csv", "-t", "y", "-o", "m.mixent", "--strict")
+    assert line.endswith(
+        "the first column has no name: it is taken for names of the rows and left out (an error because of strict=True)"
+    )
