@@ -1,13 +1,19 @@
 """Warnings point to the user's line; notes are errors where the user wants them to be."""
 
+import re
 import warnings
+from copy import deepcopy
+from pathlib import Path
 
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mixent
-from mixent.warn import DataWarning, warn, warn_notes
+from mixent.warn import Caught, DataWarning, results_of, warn, warn_notes
+
+from . import subjects
+from .subjects import PUBLIC, SUBJECTS, TABLE, Y
 
 
 def caught_of(call):
@@ -46,3 +52,62 @@ def test_notes_are_errors_inside_a_strict_context_only():
         warn_notes(["first note"])
     with pytest.raises(ValueError, match="strict"), mixent.config_context(strict="yes"):
         pass
+
+
+def test_only_one_module_issues_warnings():
+    source = Path(mixent.__file__).parent
+    found = [
+        path for path in source.rglob("*.py") if re.search(r"\bwarnings\.warn\(", path.read_text(encoding="utf-8"))
+    ]
+    assert found == [source / "warn.py"]
+
+
+def hasty(name):
+    """An estimator that cannot converge, and whose parts cannot."""
+    model = deepcopy(SUBJECTS[name].model)
+    changed = {option: 1 for option in model.get_params() if option.split("__")[-1] == "max_iter"}
+    if isinstance(getattr(model, "estimators", None), list):
+        changed["estimators"] = [mixent.MixtureClassifier(2, "VVI", max_iter=1), mixent.MixtureClassifier(1, "VVI")]
+    return model.set_params(**changed)
+
+
+SILENT = {  # which fit without iterating, and warn of nothing
+    "ParzenClassifier",
+    "KernelFisherClassifier",
+    "AdaBoostM1Classifier",
+    "WeightBoostClassifier",
+    "TunedClassifier",
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_warning_of_fit_points_to_the_users_line(name):
+    one = SUBJECTS[name]
+    caught = caught_of(lambda: hasty(name).fit(one.X, Y if one.takes_y else None))
+    assert {entry.filename for entry in caught} == (set() if name in SILENT else {__file__})
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if SUBJECTS[name].X is TABLE])
+def test_warnings_of_unseen_categories_point_to_the_users_line(name):
+    one, new = SUBJECTS[name], TABLE.assign(color="violet")
+    caught = caught_of(lambda: one.said(one.usual, new))
+    assert {entry.filename for entry in caught} <= {subjects.__file__}
+
+
+def test_warnings_that_were_caught_are_issued_once_and_point_to_the_users_line():
+    def noisy(value):
+        warn("unusual")
+        return value
+
+    outcomes = [Caught(noisy)(value) for value in (1, 2)]
+    (caught,) = caught_of(lambda: outcomes.append(results_of(outcomes)))
+    assert outcomes[-1] == [1, 2] and caught.filename == __file__ and str(caught.message) == "unusual"
+
+
+@pytest.mark.slow
+def test_warnings_of_other_processes_are_issued_once_and_point_to_the_users_line(capfd):
+    model = hasty("HMMStackingClassifier").set_params(n_jobs=2, max_iter=200)
+    caught = caught_of(lambda: model.fit(TABLE, Y))
+    assert {entry.filename for entry in caught} == {__file__}
+    assert len({str(entry.message) for entry in caught}) == 1 and len(caught) == 2  # in folds, and on all rows
+    assert capfd.readouterr().err == ""

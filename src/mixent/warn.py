@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 OURS = str(Path(__file__).parent)
 LIBRARIES = ("sklearn", "joblib")  # they call our estimators for the user
@@ -55,6 +56,33 @@ def warn_notes(notes: Sequence[str]) -> None:
     if _strict.get():
         raise ValueError(f"{text} (an error because of strict=True)")
     warn(text, DataWarning)
+
+
+class Caught:
+    """A function for another process: returns its result and its warnings, which would be lost or misplaced there.
+
+    Parameters
+    ----------
+    function : callable
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.wrapped = function  # not `function`: scikit-learn's `delayed` copies attributes over its own
+
+    def __call__(self, *args: Any) -> tuple[Any, list[tuple[str, type[Warning]]]]:
+        """The result, and text and category of every warning."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = self.wrapped(*args)
+        return result, [(str(entry.message), entry.category) for entry in caught]
+
+
+def results_of(outcomes: Iterable[tuple[Any, list[tuple[str, type[Warning]]]]]) -> list[Any]:
+    """The results of `Caught` functions; each of their warnings is issued here, once."""
+    outcomes = list(outcomes)
+    for message, category in dict.fromkeys(entry for _, caught in outcomes for entry in caught):
+        warn(message, category)
+    return [result for result, _ in outcomes]
 
 
 def _user_level() -> int:

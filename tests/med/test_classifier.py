@@ -6,6 +6,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -151,10 +152,39 @@ def test_classes_are_solved_jointly(three):
     assert rbf.gap_ < 1e-5 and rbf.score(X, y) > 0.95
 
 
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_linear_discriminant_is_the_columns_times_the_coefficients(three, n_classes, standardize):
+    X, y = three[0] * [1.0, 10.0, 0.1, 1.0] + [0.0, 5.0, 1.0, -3.0], np.minimum(three[1], n_classes - 1)
+    model = MEDClassifier(C=4.0, calibration=None, standardize=standardize).fit(X, y)
+    assert model.coef_.shape == (1 if n_classes == 2 else 3, 4) and model.intercept_.shape == model.coef_.shape[:1]
+    scores = X @ model.coef_.T + model.intercept_
+    np.testing.assert_allclose(scores[:, 0] if n_classes == 2 else scores, model.decision_function(X), atol=1e-10)
+
+
+def test_coefficients_of_categories_and_missing_values(three):
+    X, y = three
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(shade=np.where(X[:, 0] > 5.8, "dark", "light"))
+    frame.loc[::7, "b"] = np.nan
+    model = MEDClassifier(C=4.0, calibration=None).fit(frame, y)
+    assert model.feature_names_ == ("a", "b", "c", "d", "b is missing", "shade = dark", "shade = light")
+    columns = [frame[["a", "b", "c", "d"]].fillna({"b": model.encoder_.center[1]}), frame["b"].isna()]
+    Z = np.column_stack([*columns, frame["shade"] == "dark", frame["shade"] == "light"]).astype(float)
+    np.testing.assert_allclose(Z @ model.coef_.T + model.intercept_, model.decision_function(frame), atol=1e-10)
+
+
+def test_coefficients_of_a_transformer_are_those_of_its_features(two):
+    X, y = two
+    model = MEDClassifier(StandardScaler(), C=4.0, calibration=None).fit(X, y)
+    scores = model.feature_map_.transform(X) @ model.coef_.T + model.intercept_
+    np.testing.assert_allclose(scores[:, 0], model.decision_function(X), atol=1e-10)
+
+
 def test_two_classes_are_the_joint_problem_too(two):
     X, y = two
     model = MEDClassifier(C=4.0, calibration=None, tol=1e-10).fit(X, y)
-    f = model.encoder_(_table(model, X)) @ model.coef_ + model.intercept_
+    weights, bias = model.function_.weights, model.function_.bias
+    f = model.encoder_(_table(model, X)) @ (weights[:, 1] - weights[:, 0]) + bias[1] - bias[0]
     np.testing.assert_allclose(f, model.decision_function(X), atol=1e-12)
 
 
@@ -338,7 +368,7 @@ def test_unscaled_kernels_are_solved_too(two):
 def test_close_rows_keep_a_fixed_margin():
     X = np.concatenate([np.linspace(-2, -1e-4, 20), np.linspace(1e-4, 2, 20)])[:, None]
     model = MEDClassifier(margin="fixed", standardize=False, calibration=None).fit(X, X[:, 0] > 0)
-    assert model.coef_[0] == pytest.approx(1e4, rel=1e-3)
+    assert model.coef_[0, 0] == pytest.approx(1e4, rel=1e-3)
 
 
 def test_a_margin_may_be_an_object_with_a_target(two):

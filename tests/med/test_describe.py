@@ -136,11 +136,14 @@ def test_strongest_columns_are_the_largest_coefficients(three):
     table = pd.DataFrame(X, columns=list("abcd"))
     model = MEDClassifier(**OPTIONS).fit(table, TWO)
     strongest = strongest_columns(model, 3)
-    order = np.argsort(-np.abs(model.coef_))[:3]
+    weights = model.coef_[0] * model.encoder_.scale  # of the standardized columns
+    order = np.argsort(-np.abs(weights))[:3]
     assert [entry["column"] for entry in strongest] == ["abcd"[j] for j in order]
-    np.testing.assert_allclose([entry["coefficient"] for entry in strongest], np.abs(model.coef_)[order])
-    assert [entry["class"] for entry in strongest] == ["yes" if model.coef_[j] > 0 else "no" for j in order]
-    centered = three.coef_ - three.coef_.mean(axis=0)
+    np.testing.assert_allclose([entry["coefficient"] for entry in strongest], np.abs(weights)[order])
+    assert [entry["class"] for entry in strongest] == ["yes" if weights[j] > 0 else "no" for j in order]
+    centered = three.coef_.copy()
+    centered[:, : len(three.encoder_.scale)] *= three.encoder_.scale
+    centered -= centered.mean(axis=0)
     for entry in facts_of(three)["strongest"]:
         j = three.feature_names_.index(entry["column"])
         assert entry["coefficient"] == pytest.approx(centered[:, j].max())

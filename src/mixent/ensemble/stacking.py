@@ -30,7 +30,7 @@ from mixent.ensemble.members import (
     read_members,
 )
 from mixent.ensemble.output_columns import OutputColumns
-from mixent.warn import warn
+from mixent.warn import Caught, results_of, warn
 
 CV_NAMES = ("prefit", "train")
 FOLDS = 5
@@ -227,7 +227,8 @@ class BaseStacking(ProbabilisticClassifier):
                     show(f, len(folds), f"classifiers, fold {f + 1} of {len(folds)}")
                 self._fill(values, outputs_of_fold(train, test), test)
             return
-        results = Parallel(n_jobs=self.n_jobs)(delayed(outputs_of_fold)(train, test) for train, test in folds)
+        task = delayed(Caught(outputs_of_fold))
+        results = results_of(Parallel(n_jobs=self.n_jobs)(task(train, test) for train, test in folds))
         for outputs, (_, test) in zip(results, folds):
             self._fill(values, outputs, test)
 

@@ -153,10 +153,13 @@ class MEDClassifier(MEDBase):
         Map from scores to probabilities.
     run_ : Run
         Status and trace of the optimization.
-    coef_ : (d,) or (C, d) array
-        Coefficients of the encoded columns; (d,) for two classes. Only with a linear kernel or a transformer.
-    intercept_ : float or (C,) array
-        Mean of the bias; a number for two classes.
+    coef_ : (1, d) or (C, d) array
+        Coefficients of the columns `feature_names_` (numbers in their own units, missing ones replaced by
+        `encoder_.center`; indicators of missing values; one-hot categories), or of the features of a transformer, so
+        that `decision_function` is Z @ coef_.T + intercept_; one row for two classes. Only with a linear kernel or a
+        transformer.
+    intercept_ : (1,) or (C,) array
+        Constants of the discriminant functions; for other kernels the mean of the bias. One number for two classes.
     function_ : DiscriminantFunction
         Expected discriminant functions.
     feature_names_ : tuple of str
@@ -354,19 +357,28 @@ class MEDClassifier(MEDBase):
 
     @property
     def coef_(self) -> Array:
-        """Coefficients of the linear discriminant function."""
+        """Coefficients of the linear discriminant functions, in the units of the columns."""
         check_is_fitted(self)
-        if self.function_.rows is not None or isinstance(self.feature_map_, Nystrom):
+        if not self._is_linear:
             raise AttributeError(f"kernel={self.kernel!r} has no coefficients; only kernel='linear' does")
-        weights = self.function_.weights.T
-        return weights[1] - weights[0] if len(weights) == 2 else weights
+        coefficients = _one_row_for_two(self.function_.weights.T).copy()
+        if self.encoder_ is not None:
+            coefficients[:, : len(self.encoder_.scale)] /= self.encoder_.scale
+        return coefficients
 
     @property
-    def intercept_(self) -> Any:
-        """Mean of the bias."""
+    def intercept_(self) -> Array:
+        """Constants of the discriminant functions: the mean of the bias, minus the centers of the columns if linear."""
         check_is_fitted(self)
-        bias = self.function_.bias
-        return float(bias[1] - bias[0]) if len(bias) == 2 else bias
+        bias = _one_row_for_two(self.function_.bias)
+        if not self._is_linear or self.encoder_ is None:
+            return bias
+        return bias - self.coef_[:, : len(self.encoder_.center)] @ self.encoder_.center
+
+    @property
+    def _is_linear(self) -> bool:
+        """Whether the discriminant functions are linear in encoded columns, or in the features of a transformer."""
+        return self.function_.rows is None and not isinstance(self.feature_map_, Nystrom)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -391,6 +403,11 @@ class DiscriminantFunction(Short):
     def __call__(self, Z: Array) -> Array:
         """(n, C) scores from features, or from the kernel with the support rows."""
         return Z @ self.weights + self.bias
+
+
+def _one_row_for_two(by_class: Array) -> Array:
+    """Values of the classes as rows; of two classes the difference, whose sign decides."""
+    return by_class[1:] - by_class[:1] if len(by_class) == 2 else by_class
 
 
 def _encodes(kernel: Any) -> bool:
