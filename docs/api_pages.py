@@ -96,7 +96,8 @@ def _module(name: str) -> str:
 
 def _at_the_top(name: str) -> list[str]:
     """Functions of `mixent` itself that stand in this module."""
-    mixent, homes = import_module("mixent"), {f"mixent.{name}", *([] if name != "comparison" else ["mixent.overview"])}
+    mixent = import_module("mixent")
+    homes = {f"mixent.{name}"} | ({"mixent.overview", "mixent.base"} if name == "comparison" else set())
     return [n for n in mixent.__all__ if _home(getattr(mixent, n)) in homes]
 
 

@@ -36,6 +36,7 @@ _HOMES = {
     "config_context": "mixent.data",
     "capabilities": "mixent.overview",
     "compare": "mixent.comparison",
+    "explain": "mixent.base.foreign",
     "save": "mixent.persistence",
     "load": "mixent.persistence",
 }

@@ -78,7 +78,8 @@ def test_explain_to_stdout_only_the_table(mixent):
 
 def test_explain_a_mixture_by_component(mixent, stock, X):
     model = mx.load(stock / "model.mixent")
-    result = mixent("explain", "{stock}/model.mixent", "{stock}/data.csv", "--row", "2", "-o", "why.json")
+    args = ("explain", "{stock}/model.mixent", "{stock}/data.csv", "--row", "2")
+    result = mixent(*args, "-o", "why.json", "--by", "component")
     assert "mostly of class" in result.stdout and "component 0" in result.stdout and "no (100 %)" in result.stdout
     (case,) = json.loads(Path("why.json").read_text())
     assert sum(part["part_log_odds"] for part in case["parts"]) == pytest.approx(model.explain(X.iloc[[2]]).log_odds[0])
@@ -88,11 +89,11 @@ def test_many_parts_are_pooled(capsys):
     from mixent.cli.console import Screen
     from mixent.cli.explain import Case, print_case
 
-    print_case(Screen(False), Case(0, "a", 0.9, "b", 20.0, "column", [(f"[c{i}]", "", 1.0) for i in range(20)]))
+    print_case(Screen(False), Case(0, "a", 0.9, "b", 20.0, "column", "", [(f"[c{i}]", "", 1.0) for i in range(20)]))
     out = capsys.readouterr().out
     assert "5 others" in out and "+5.000" in out and "[c0]" in out and "[c15]" not in out
-    print_case(Screen(False), Case(0, "a", 0.9, "b", 16.0, "column", [(f"[c{i}]", "", 1.0) for i in range(16)]))
+    print_case(Screen(False), Case(0, "a", 0.9, "b", 16.0, "column", "", [(f"[c{i}]", "", 1.0) for i in range(16)]))
     out = capsys.readouterr().out
     assert "other" not in out and "[c15]" in out  # one alone is named
-    print_case(Screen(False), Case(0, "a", 0.9, "b", 17.0, "column", [(f"[c{i}]", "", 1.0) for i in range(17)]))
+    print_case(Screen(False), Case(0, "a", 0.9, "b", 17.0, "column", "", [(f"[c{i}]", "", 1.0) for i in range(17)]))
     assert "2 others" in capsys.readouterr().out

@@ -145,12 +145,12 @@ def test_explanations_add_up_to_the_log_odds(mixent, model, X):
     result = mixent(*PREDICT, "-o", "out.csv", "--explain", "--adjust-priors")
     assert result.exit_code == 0, result.output
     out, why = pd.read_csv("out.csv"), model.adjust_priors(X).explain(X)
-    assert out.columns.tolist()[-4:] == ["rival", "log_odds", "component", "component_part"]
+    assert out.columns.tolist()[-4:] == ["rival", "log_odds", "feature", "feature_part"]
     log_proba = np.log(out[["p(no)", "p(yes)"]])
     np.testing.assert_allclose(out["log_odds"], log_proba.max(axis=1) - log_proba.min(axis=1))
     assert (out["rival"] != out["predicted"]).all()
-    np.testing.assert_allclose(out["component_part"], why.parts.max(axis=1))
-    assert out["component"].tolist() == why.parts.argmax(axis=1).tolist()
+    np.testing.assert_allclose(out["feature_part"], why.parts.max(axis=1))
+    assert out["feature"].tolist() == [why.names[j] for j in why.parts.argmax(axis=1)]
 
 
 # --- joint models

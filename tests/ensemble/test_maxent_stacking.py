@@ -794,7 +794,7 @@ def test_an_explanation_adds_up_exactly(placed, regions):
     X = X.copy()
     X[:10, :2] = np.nan
     model = stacked(2, 2, regions=regions, random_state=0).fit(X, TEXT[y])
-    explanation = model.explain(X)
+    explanation = model.explain(X, by="classifier")
     log_post = model.predict_log_proba(X)
     rows = np.arange(len(y))
     ours, rival = (np.searchsorted(model.classes_, names) for names in (explanation.label, explanation.rival))
@@ -805,7 +805,7 @@ def test_an_explanation_adds_up_exactly(placed, regions):
         4 + len(explanation.names),
     )
     # parts are against the average training row: without a prior's pull these vanish on average
-    one = model.explain(X, "low").parts
+    one = model.explain(X, "low", by="classifier").parts
     np.testing.assert_allclose(one.mean(axis=0), 0.0, atol=1e-12)
     with pytest.raises(ValueError, match="label"):
         model.explain(X, "no")

@@ -341,7 +341,7 @@ def test_an_explanation_without_the_rows(iris):
     assert display.names == list("abcd") and display.probability is None
     assert "probability" not in drawn(display).get_title()
     mixture = MixtureClassifier(1).fit(X, Y)
-    display = ExplanationDisplay.from_explanation(mixture.explain(X), row=3)
+    display = ExplanationDisplay.from_explanation(mixture.explain(X, by="component"), row=3)
     assert display.names[0] == "component 0" and display.baseline_name == "class priors"
 
 

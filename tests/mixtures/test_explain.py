@@ -1,4 +1,6 @@
-"""Which components speak for a class: the parts add up, and their signs say what they seem to say."""
+"""Contributions of columns and components: they add up, signs of components, Shapley values of columns."""
+
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -33,10 +35,11 @@ every_model = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.parametrize("by", ["column", "component"])
 @every_model
-def test_the_parts_add_up_to_the_log_odds_of_the_posterior(fitted, name):
+def test_the_parts_add_up_to_the_log_odds_of_the_posterior(fitted, name, by):
     model, X = fitted[name]
-    found, log_proba = model.explain(X), model.predict_log_proba(X)
+    found, log_proba = model.explain(X, by=by), model.predict_log_proba(X)
     rows = np.arange(len(log_proba))
     np.testing.assert_array_equal(found.log_odds, found.baseline + found.parts.sum(axis=1))
     ours, rival = (np.searchsorted(model.classes_, c) for c in (found.label, found.rival))
@@ -47,7 +50,7 @@ def test_the_parts_add_up_to_the_log_odds_of_the_posterior(fitted, name):
     np.testing.assert_array_equal(rival, log_proba.argmax(axis=1))  # the strongest other class
     log_prior = np.log(model.class_prior_)
     np.testing.assert_allclose(found.baseline, log_prior[ours] - log_prior[rival], rtol=1e-12, atol=1e-12)
-    assert found.parts.shape == (len(rows), model.params_.n_components)
+    assert found.parts.shape == (len(rows), X.shape[1] if by == "column" else model.params_.n_components)
 
 
 @every_model
@@ -65,7 +68,7 @@ def test_any_class_can_be_explained(fitted, name):
 def test_a_component_speaks_for_the_class_it_gives_more_to(fitted, name):
     """Positive exactly where a_k = p(k | class) f_k(x) exceeds that of the rival."""
     model, X = fitted[name]
-    found = model.explain(X)
+    found = model.explain(X, by="component")
     within = model.weights_ / model.weights_.sum(axis=1, keepdims=True)
     ours, rival = (np.searchsorted(model.classes_, c) for c in (found.label, found.rival))
     more = within[ours] - within[rival]  # f_k(x) is the same in both
@@ -99,7 +102,8 @@ def test_beyond_every_density_the_priors_speak_alone(draw, estimator, temperatur
     model = estimator.set_params(covariance="VVV", random_state=0).fit(1e-20 * X, y)
     model.temperature_ = temperature
     rows = np.array([[1e149] * 3, [-1e149] * 3, [0.0] * 3])
-    found = model.explain(rows)
+    assert np.isfinite(model.explain(rows).parts).all()
+    found = model.explain(rows, by="component")
     assert np.isfinite(found.parts).all() and np.isfinite(found.log_odds).all()
     np.testing.assert_array_equal(found.parts[:2], 0.0)
     prior = np.sort(model.class_prior_)[::-1]
@@ -110,6 +114,47 @@ def test_a_row_without_values_is_explained_by_the_priors(fitted):
     model, _ = fitted["shared"]
     found = model.explain(np.full((1, 3), np.nan))
     assert found.log_odds[0] == pytest.approx(found.baseline[0], abs=1e-9)
+    np.testing.assert_allclose(found.parts, 0.0, atol=1e-12)
+    assert found.values() == [["missing"] * 3]
+
+
+def log_odds_given(model, row, known):
+    """Log-odds of the first class against the second, with the other columns missing."""
+    gap = np.where(known, row, np.nan)[None]
+    log_proba = model.predict_log_proba(gap)[0]
+    return log_proba[0] - log_proba[1]
+
+
+@pytest.mark.parametrize("name", ["per class", "shared", "temperature"])
+def test_contributions_of_columns_are_shapley_values_by_enumeration_of_orders(fitted, name):
+    """The definition: mean gain over all orders of the columns."""
+    model, X = fitted[name]
+    found = model.explain(X[:20], "a", "b")
+    for row, parts in zip(X[:20], found.parts):
+        expected = np.zeros(3)
+        for order in permutations(range(3)):
+            known = np.zeros(3, dtype=bool)
+            for j in order:
+                before = log_odds_given(model, row, known)
+                known[j] = True
+                expected[j] += (log_odds_given(model, row, known) - before) / 6
+        np.testing.assert_allclose(parts, expected, rtol=1e-9, atol=1e-9)
+        assert (parts[np.isnan(row)] == 0).all()
+
+
+def test_of_independent_columns_the_contributions_are_log_likelihood_ratios(draw):
+    """Naive Bayes: the terms of the model are its Shapley values, also where orders are sampled."""
+    X, y = draw(n=200, K=3)
+    X = np.hstack([X, X[:, ::-1] ** 2, np.random.default_rng(1).normal(size=(200, 6))])  # 12 columns
+    model = MixtureClassifier(1, "VVI", random_state=0).fit(X, y)
+    found = model.explain(X[:10], 0, 1)
+    assert found.method == "sampled Shapley values"
+    for j in range(12):
+        alone = np.full((10, 12), np.nan)
+        alone[:, j] = X[:10, j]
+        log_proba = model.predict_log_proba(alone)
+        expected = log_proba[:, 0] - log_proba[:, 1] - found.baseline
+        np.testing.assert_allclose(found.parts[:, j], expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(20))

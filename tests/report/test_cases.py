@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -13,15 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import mixent as mx
 from mixent.base.document import Heading, Table
 from mixent.report.cases import cases_section, select_cases
-from mixent.report.contributions import (
-    EXACT,
-    MISSING,
-    SWAPPED,
-    contributions,
-    swapped_values,
-    with_values_of,
-    without_values,
-)
+from mixent.report.contributions import explanation_of, largest_parts
 
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
@@ -74,61 +67,40 @@ def test_a_model_without_a_density_has_no_row_of_lowest_density():
 # --- contributions --------------------------------------------------------------------------------------------------
 
 
-def test_a_missing_value_is_integrated_out(mixture):
-    found = without_values(mixture, X, 70, 1, 2)
-    log_p = mixture.predict_log_proba(X[[70]])[0]
-    for j in range(4):
-        gap = X[[70]].copy()
-        gap[0, j] = np.nan
-        without = mixture.predict_log_proba(gap)[0]
-        assert found[j] == pytest.approx((log_p[1] - log_p[2]) - (without[1] - without[2]), rel=1e-9, abs=1e-9)
-
-
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
-def test_frames_have_the_same_contributions(kind):
+@pytest.mark.parametrize("model", [mx.MixtureClassifier(1, covariance="VVV"), LogisticRegression(C=0.1, max_iter=500)])
+def test_frames_have_the_same_contributions(kind, model):
     frame = kind(dict(zip(NAMES, X.T)))
-    model = mx.MixtureClassifier(1, covariance="VVV", random_state=0).fit(frame, Y)
-    plain = mx.MixtureClassifier(1, covariance="VVV", random_state=0).fit(X, Y)
-    np.testing.assert_allclose(without_values(model, frame, 70, 1, 2), without_values(plain, X, 70, 1, 2), rtol=1e-7)
-    values = np.asarray(with_values_of(frame, 7, np.array([1, 2, 3])))
-    np.testing.assert_array_equal(values, with_values_of(X, 7, np.array([1, 2, 3])))
-    parts, method = contributions(model, frame, 70, 1, 2)
-    assert sorted(name for name, _, _ in parts) == NAMES and method == MISSING
+    named, plain = clone(model).fit(frame, Y), clone(model).fit(X, Y)
+    parts = largest_parts(explanation_of(named, frame, 70, 1, 2))
+    expected = [nats for _, _, nats in largest_parts(explanation_of(plain, X, 70, 1, 2))]
+    np.testing.assert_allclose([nats for _, _, nats in parts], expected, rtol=1e-7)
+    assert {name for name, _, _ in parts} > set(NAMES)
     sizes = [abs(nats) for _, _, nats in parts]
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_swapped_values_of_a_linear_model_give_its_terms():
-    two = X[:100], Y[:100]
-    model = LogisticRegression(C=0.1).fit(*two)
-    found = swapped_values(model, two[0], 30, 1, 0)
-    others = np.linspace(0, 99, 40).astype(int)
-    np.testing.assert_allclose(found, model.coef_[0] * (X[30] - X[others].mean(axis=0)), rtol=1e-6)
-
-
-def test_contributions_of_a_maximum_entropy_model_add_up():
-    model = mx.MaxEntClassifier(random_state=0).fit(FRAME, Y)
-    for row in (3, 20, 70, 77, 106, 133):
-        log_p = model.predict_log_proba(FRAME.iloc[[row]])[0]
-        for ours, rival in ((0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0)):
-            parts, method = contributions(model, FRAME, row, ours, rival)
-            assert method == EXACT
-            assert sum(nats for _, _, nats in parts) == pytest.approx(log_p[ours] - log_p[rival], rel=1e-6)
-    parts, _ = contributions(model, FRAME, 70, 1, 2)
-    assert {name for name, _, _ in parts} == {*NAMES, "average row"}
-    assert {name: value for name, value, _ in parts}["a"] == f"{X[70, 0]:.6g}"
-
-
 @pytest.mark.parametrize(
-    ("model", "expected"),
+    ("model", "method"),
     [
-        (mx.MEDTreeClassifier(random_state=0), MISSING),
-        (RandomForestClassifier(5, random_state=0), SWAPPED),
-        (make_pipeline(StandardScaler(), mx.MixtureClassifier(1)), SWAPPED),  # the scaler would fill the value in
+        (mx.MaxEntClassifier(random_state=0), "exact"),
+        (mx.MixtureClassifier(1, covariance="VVV"), "Shapley values"),
+        (mx.MEDTreeClassifier(random_state=0), "model-agnostic (Shapley values)"),
+        (RandomForestClassifier(5, random_state=0), "model-agnostic (Shapley values)"),
+        (make_pipeline(StandardScaler(), mx.MixtureClassifier(1)), "model-agnostic (Shapley values)"),
     ],
 )
-def test_each_model_has_the_method_that_suits_it(model, expected):
-    assert contributions(model.fit(X, Y), X, 70, 1, 2)[1] == expected
+def test_contributions_add_up(model, method):
+    model.fit(FRAME, Y)
+    for row, ours, rival in ((3, 0, 1), (70, 1, 2), (133, 2, 1)):
+        proba = model.predict_proba(FRAME.iloc[[row]])[0]
+        least = 0.0 if hasattr(model, "explain") else 1e-6
+        log_p = np.log(np.maximum(proba, least))
+        why = explanation_of(model, FRAME, row, ours, rival)
+        parts = largest_parts(why)
+        assert why.method == method and {name for name, _, _ in parts} == {*NAMES, why.baseline_name}
+        assert {name: value for name, value, _ in parts}["a"] == f"{X[row, 0]:.6g}"
+        assert sum(nats for _, _, nats in parts) == pytest.approx(log_p[ours] - log_p[rival], rel=1e-6)
 
 
 # --- the section ----------------------------------------------------------------------------------------------------

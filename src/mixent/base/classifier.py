@@ -150,23 +150,6 @@ class ProbabilisticClassifier(ClassifierMixin, Estimator):
         decision = least_cost(self.predict_proba(X), self.classes_, costs, reject)
         return replace(decision, origin=Origin.of(X))
 
-    def _rivals(self, joint: Array, label: Any, rival: Any) -> tuple[np.ndarray, np.ndarray]:
-        """(n,) positions of the class to explain (None: the most probable) and of its rival (None: the strongest)."""
-        ours = joint.argmax(axis=1) if label is None else self._places("label", label, len(joint))
-        if rival is not None:
-            if rival == label:
-                raise ValueError(f"rival must be another class than label; both are {label!r}")
-            return ours, self._places("rival", rival, len(joint))
-        others = joint.copy()
-        others[np.arange(len(joint)), ours] = -np.inf
-        return ours, others.argmax(axis=1)
-
-    def _places(self, option: str, label: Any, n_rows: int) -> np.ndarray:
-        names = self.classes_.tolist()
-        if label not in names:
-            raise ValueError(f"{option} must be one of the classes {names}; got {label!r}")
-        return np.full(n_rows, names.index(label))
-
     def adjust_priors(self, X: Any, *, tol: float = 1e-9, max_iter: int = 5000) -> Self:
         """A copy of this classifier for a batch whose class priors have shifted.
 

@@ -1,18 +1,28 @@
-"""The description of an estimator of another library: its steps, parameters, weights of columns, iterations."""
+"""Estimators of other libraries: steps, parameters, weights of columns, iterations; explanations of any classifier."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
+from mixent.base.background import N_BACKGROUND, cell_text, play
+from mixent.base.capabilities import is_able
+from mixent.base.delegation import aligned_proba
 from mixent.base.document import Bullets, Document, Number, Paragraph, Section, Table
+from mixent.base.explanation import AGNOSTIC, Explanation, Rivals, shapley_name
 from mixent.base.registry import find
+from mixent.base.shapley import Games
 from mixent.base.text import count
+from mixent.data.frames import is_frame
+from mixent.data.table import n_rows_of
 
 LISTED = 12  # columns
+LEAST_VOTES = 1e-6  # a smaller probability counts as this: votes and leaves are 0 where rows are few
 # where max_iter bounds an optimizer; of boosting it is the number of trees, all of which are to be made
 SOLVED = ("sklearn.linear_model.", "sklearn.svm.", "sklearn.neural_network.")
 
@@ -100,3 +110,78 @@ def iterations_text(model: Any) -> str:
     if made >= most:
         return f"All {most} allowed iterations were made, so that it may not have converged; raise max_iter."
     return f"Stopped by its own rule after {made} of at most {most} iterations."
+
+
+def explain(model: Any, X: Any, background: Any = None, *, label: Any = None, rival: Any = None) -> Explanation:
+    """Contribution of each column to the log-odds of one class against another, for a classifier of any library.
+
+    Of a classifier with `explain`, this is its result. For others, Shapley values: the mean change of the log-odds when
+    the value of a column replaces that of a background row, over the background and over orders of the columns; about
+    2000 predictions for each row. Probabilities below one in a million count as that.
+
+    Parameters
+    ----------
+    model : fitted classifier with `predict_proba`
+    X : table of n rows
+    background : table of the same columns, optional
+        Rows for comparison, such as the training rows, of which 50 are used. Required if the model has no `explain`.
+    label : class label, optional
+        The class to explain (default: the most probable class of each row).
+    rival : class label, optional
+        The class it is compared with (default: the most probable other class of each row).
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> import mixent
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> why = mixent.explain(LogisticRegression(max_iter=500).fit(X, y), X.head(1), X)
+    >>> why.names[int(why.parts[0].argmax())], why.method
+    ('petal length (cm)', 'model-agnostic (Shapley values)')
+    """
+    if is_able(model, "explanations"):
+        return model.explain(X, label=label, rival=rival)
+    if background is None:
+        name = type(last_step(model)).__name__
+        raise ValueError(f"background is missing: {name} keeps no training rows to compare with; give some of them")
+    n = n_rows_of(background)
+    some = _safe_indexing(background, np.linspace(0, n - 1, min(N_BACKGROUND, n)).astype(int))
+    games = Games.of(n_rows_of(X), n_rows_of(some), np.shape(X)[1])
+    rivals = Rivals.of(_log_proba(model, X), model.classes_, label, rival, X)
+    mix = _mixed_frames(some, X) if is_frame(X) else _mixed_arrays(some, X)
+    baseline, parts = play(games, lambda index: _log_proba(model, mix(index)), rivals)
+    names = [str(name) for name in getattr(X, "columns", [f"x{j}" for j in range(np.shape(X)[1])])]
+    method, values = shapley_name(AGNOSTIC, games.plan.sampled), partial(_texts, X)
+    return rivals.explanation(baseline, parts, names, "column", "average row", method, values)
+
+
+def _log_proba(model: Any, X: Any) -> np.ndarray:
+    return np.log(np.maximum(aligned_proba(model, X, model.classes_), LEAST_VOTES))
+
+
+def _texts(X: Any) -> list[list[str]]:
+    return [[cell_text(value) for value in row] for row in np.asarray(X, dtype=object).tolist()]
+
+
+def _mixed_arrays(background: Any, X: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """Origin of each cell -> rows."""
+    rows = np.concatenate([np.asarray(background), np.asarray(X)])
+    return lambda index: rows[index, np.arange(rows.shape[1])]
+
+
+def _mixed_frames(background: Any, X: Any) -> Callable[[np.ndarray], Any]:
+    """Origin of each cell -> rows, in the same DataFrame library."""
+    import narwhals as nw
+
+    rows = nw.concat([nw.from_native(part, eager_only=True) for part in (background, X)])
+
+    def mix(index: np.ndarray) -> Any:
+        cells = [rows[:, j][index[:, j].tolist()].alias(name) for j, name in enumerate(rows.columns)]
+        return rows[index[:, 0].tolist(), :].with_columns(*cells).to_native()
+
+    return mix

@@ -11,6 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.background import ExplainedByColumn
 from mixent.base.capabilities import LEFT_OUT, YES, able, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.executors import choose_executor
@@ -42,7 +43,9 @@ def read_fisher_kernel(name: str, value: Any) -> Kernel:
     return read_kernel(name, value, (RBF, Linear, Polynomial), gamma="auto")
 
 
-class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ProbabilisticClassifier):
+class KernelFisherClassifier(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ExplainedByColumn, ProbabilisticClassifier
+):
     """Kernel Fisher discriminant analysis for any number of classes.
 
     The discriminants are the functions f of a kernel's feature space that separate the classes best [1]_, [4]_. Each
@@ -122,6 +125,8 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Number of training rows.
     schema_ : Schema
         Names and types of the columns.
+    background_ : Background
+        The training rows, at most 50, with which `explain` compares a row.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of str
@@ -200,6 +205,7 @@ class KernelFisherClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         prior = read_class_prior(self.class_prior, self.classes_)
         self.class_prior_ = rows.class_shares if prior is None else prior
         self.training_prior_ = self.class_prior_.copy()
+        self._keep_background(rows.table, rows.weight)
         self.encoder_ = Encoder.of(rows.table, rows.weight, self.standardize)
         Z = self.encoder_(rows.table)
         workers = choose_executor(self.n_jobs, len(Z), len(Z))

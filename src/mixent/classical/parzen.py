@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.background import ExplainedByColumn
 from mixent.base.capabilities import LEFT_OUT, YES, able, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.executors import choose_executor
@@ -22,7 +23,7 @@ from mixent.core.arrays import Array, log_sum_exp
 from mixent.data import read_features
 
 
-class ParzenClassifier(ProbabilisticClassifier):
+class ParzenClassifier(ExplainedByColumn, ProbabilisticClassifier):
     """Bayes classifier with a Parzen window (kernel density) estimate for each class.
 
     The density of a class is the mean of product kernels centered at its training rows [1]_, [3]_:
@@ -90,6 +91,8 @@ class ParzenClassifier(ProbabilisticClassifier):
         Number of training rows.
     schema_ : Schema
         Names and types of the columns.
+    background_ : Background
+        The training rows, at most 50, with which `explain` compares a row.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of str
@@ -163,6 +166,7 @@ class ParzenClassifier(ProbabilisticClassifier):
         rows = read_labelled_rows(self, X, y, sample_weight)
         prior = read_class_prior(self.class_prior, self.classes_)
         self._read_bandwidths()
+        self._keep_background(rows.table, rows.weight)
         columns = Columns.of(rows.table, rows.weight, self.standardize)
         encoded = columns(rows.table)
         self.windows_ = Windows.of(columns, encoded, rows.counts)

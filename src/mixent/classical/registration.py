@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mixent.base.background import Background
 from mixent.base.kernels import RBF, Linear, Nystrom, Polynomial
 from mixent.base.recipes import Recipe, Shape
 from mixent.base.registry import register
@@ -16,7 +17,7 @@ from mixent.data import Schema
 from mixent.med.encoding import Encoder
 
 MOST_ROWS = 10_000  # `compare` leaves out methods that compare all pairs of more rows
-STATE = {"schema_": Schema, "classes_": np.ndarray, "class_prior_": np.ndarray}
+STATE = {"schema_": Schema, "background_": Background, "classes_": np.ndarray, "class_prior_": np.ndarray}
 
 
 def too_many_pairs(shape: Shape) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -35,6 +35,7 @@ class Case:
     rival: Hashable
     log_odds: float  # nats
     by: str  # "component", "column" or "classifier"
+    about: str  # how the parts were computed
     parts: list[tuple[str, str, float]]  # name, what the row holds (or the class of a component), nats
 
     @property
@@ -67,6 +68,10 @@ def explain(
     label: Annotated[
         str | None, typer.Option(metavar="CLASS", help="Class to explain (default: the most probable of each row).")
     ] = None,
+    by: Annotated[
+        Literal["column", "component", "classifier"],
+        typer.Option(help="What contributes: columns, components (mixtures) or classifiers (stack)."),
+    ] = "column",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -81,9 +86,10 @@ def explain(
 ) -> None:
     """Explain why each row has its class rather than the strongest other one.
 
-    The log-odds log p(class | row) / p(rival | row), in nats, is a sum: that of the average row (or of the class
-    priors), and a part for each column (maximum entropy), component (mixtures) or classifier (stacks). Positive parts
-    are evidence for the class. The parts add up exactly.
+    The log-odds log p(class | row) / p(rival | row), in nats, is a sum: that of the average training row (of mixtures:
+    of the class priors), and a part for each column. Positive parts are evidence for the class, negative parts against
+    it. The parts add up exactly. Maximum entropy models are sums of such parts; for other models they are Shapley
+    values, and a line below the tables states how they were computed.
 
     For a novelty detector: what each column adds to the row's score, which is the score less what it would be without
     the column's value. The lowest make the row unusual; these parts do not add up.
@@ -92,6 +98,7 @@ def explain(
     Examples:
       mixent explain m.mixent new.csv --row 3
       mixent explain m.mixent new.csv --rows 0-4 --label yes
+      mixent explain m.mixent new.csv --by component
       mixent explain m.mixent new.csv -o why.csv
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug, to_stderr=output == STDOUT) as screen:
@@ -102,7 +109,7 @@ def explain(
         check_table_output(output, [model, data], ".json")
         fitted = load(model)
         task = entry_of(fitted).task
-        _check_explains(fitted, task, model, label)
+        _check_explains(fitted, task, model, label, by)
         rows = read_rows(fitted, data, model)
         numbers = asked or list(range(len(rows.frame)))
         _check_rows(numbers, len(rows.frame), data)
@@ -111,7 +118,7 @@ def explain(
             _explain_scores(screen, fitted, rows.some(numbers), numbers, in_full, output)
         else:
             named_class = None if label is None else _label(label, fitted.classes_)
-            cases = read_cases(fitted, rows.some(numbers), numbers, named_class)
+            cases = read_cases(fitted, rows.some(numbers), numbers, named_class, by)
             _print_cases(screen, cases, in_full, output)
             if output is not None:
                 write_cases(screen, cases, output, fitted.classes_)
@@ -119,12 +126,14 @@ def explain(
             screen.wrote(output)
 
 
-def _check_explains(fitted: BaseEstimator, task: str, model: Path, label: str | None) -> None:
+def _check_explains(fitted: BaseEstimator, task: str, model: Path, label: str | None, by: str) -> None:
     from mixent.base.capabilities import cells_of
 
     if task == "novelty":
         if label is not None:
             raise typer.BadParameter(f"--label is not used: {model} holds a novelty detector, which has no classes")
+        if by != "column":
+            raise typer.BadParameter(f"--by must be column: {model} holds a novelty detector; got {by}")
         return
     if task == "fusion":
         raise ValueError(
@@ -133,9 +142,9 @@ def _check_explains(fitted: BaseEstimator, task: str, model: Path, label: str | 
     cell = cells_of(fitted)["explanations"]
     if not cell.able:
         why = "has no classes" if cell.able is None else f"has no explanations{f' ({cell.note})' if cell.note else ''}"
-        raise ValueError(
-            f"{model} holds a {type(fitted).__name__}, which {why}; explanations come with mixtures, maxent and stack"
-        )
+        raise ValueError(f"{model} holds a {type(fitted).__name__}, which {why}; explain takes a classifier of rows")
+    if by not in cell.note:
+        raise typer.BadParameter(f"--by must be column: {model} holds a {type(fitted).__name__}; got {by}")
 
 
 def _rows(texts: list[str]) -> list[int]:
@@ -164,10 +173,11 @@ def _label(text: str, classes: np.ndarray) -> Hashable:
 
 
 def read_cases(
-    fitted: BaseEstimator, X: pd.DataFrame | np.ndarray, rows: list[int], label: Hashable | None
+    fitted: BaseEstimator, X: pd.DataFrame | np.ndarray, rows: list[int], label: Hashable | None, by: str = "column"
 ) -> list[Case]:
     """Explain rows of X, whose numbers are `rows`."""
-    why, proba = fitted.explain(X, label=label), fitted.predict_proba(X)
+    more = {} if by == "column" else {"by": by}
+    why, proba = fitted.explain(X, label=label, **more), fitted.predict_proba(X)
     classes = {c: i for i, c in enumerate(fitted.classes_.tolist())}
     values, cases = why.values(), []
     for i, n in enumerate(rows):
@@ -175,7 +185,7 @@ def read_cases(
         parts.sort(key=lambda part: -abs(part[2]))
         ours, theirs = why.label.tolist()[i], why.rival.tolist()[i]
         probability = float(proba[i, classes[ours]])
-        cases.append(Case(n, ours, probability, theirs, float(why.log_odds[i]), why.by, parts))
+        cases.append(Case(n, ours, probability, theirs, float(why.log_odds[i]), why.by, why.about, parts))
     return cases
 
 
@@ -205,6 +215,8 @@ def _print_cases(screen: Screen, cases: list[Case], in_full: bool, output: Path 
             print_case(screen, case)
     else:
         print_lines(screen, cases)
+    if cases and output != STDOUT:
+        screen.print(f"Positive parts are evidence for the class. {cases[0].about}")
 
 
 def print_case(screen: Screen, case: Case) -> None:
@@ -215,17 +227,25 @@ def print_case(screen: Screen, case: Case) -> None:
         f"[bold]Row {case.row}: {named(case.label)}[/], probability {probability_text(case.probability)}, rather than "
         f"{named(case.rival)}"
     )
-    table = grid("part", "log-odds\nnats")
+    table = grid(case.by)
     table.add_column("mostly of class" if case.by == "component" else "value", overflow="fold")
+    table.add_column("log-odds\nnats", justify="right")
+    table.add_column("evidence")
     most = MOST_PARTS if len(case.parts) > MOST_PARTS + 1 else len(case.parts)  # one alone takes no less room unnamed
     for name, value, size in case.parts[:most]:
-        table.add_row(shown(name), f"{size:+.3f}", shown(value))
+        table.add_row(shown(name), shown(value), f"{size:+.3f}", evidence(size))
     rest = case.parts[most:]
     if rest:
-        table.add_row(count(len(rest), "other"), f"{sum(size for _, _, size in rest):+.3f}", "")
-    table.add_row("[bold]total[/]", f"[bold]{case.log_odds:+.3f}[/]", "")
+        pooled = sum(size for _, _, size in rest)
+        table.add_row(count(len(rest), "other"), "", f"{pooled:+.3f}", evidence(pooled))
+    table.add_row("[bold]total[/]", "", f"[bold]{case.log_odds:+.3f}[/]", evidence(case.log_odds))
     screen.table(table)
     screen.print()
+
+
+def evidence(size: float) -> str:
+    """Whether a part is evidence for or against the class; blank where it is shown as 0."""
+    return "" if abs(size) < 0.0005 else "for" if size > 0 else "against"
 
 
 def print_lines(screen: Screen, cases: list[Case]) -> None:

@@ -232,8 +232,6 @@ def _explanation(fitted: BaseEstimator, X: pd.DataFrame | np.ndarray) -> dict[st
 
     why = fitted.explain(X)
     columns = {"rival": why.rival, "log_odds": why.log_odds}
-    if why.by == "component":
-        return columns | {"component": why.parts.argmax(axis=1), "component_part": why.parts.max(axis=1)}
     if not why.names:
         return columns
     names = np.array(why.names, dtype=object)

@@ -166,8 +166,8 @@ def _significance(best: str, tests: Mapping[str, Against]) -> list[str]:
 
 
 def explains_columns(estimator: Any) -> bool:
-    """Whether `explain` returns the contribution of every column."""
-    return is_able(estimator, "explanations") and "by column" in cells_of(estimator)["explanations"].note
+    """Whether the prediction is itself a sum of contributions of the columns, so that `explain` is exact."""
+    return is_able(estimator, "explanations") and cells_of(estimator)["explanations"].note == "by column"
 
 
 def _expected(estimate: Estimate, n: int, metric: str) -> list[str]:

@@ -37,7 +37,7 @@ class Table(Short):
         Positions of the columns that the option `categorical` named.
     unseen : bool
         Whether some values are -1 because they are not among the categories.
-    source : the user's table, or the Part of another Table, or None
+    source : the user's table, or a function that returns it, or the Part of another Table, or None
         See `given`.
     """
 
@@ -76,7 +76,7 @@ class Table(Short):
         """These rows as the user gave them, for estimators of other libraries."""
         if isinstance(self.source, Part):
             return _safe_indexing(self.source.whole.given, self.source.index, axis=self.source.axis)
-        return self.source
+        return self.source() if callable(self.source) else self.source
 
 
 @dataclass(frozen=True)

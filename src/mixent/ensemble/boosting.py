@@ -12,6 +12,7 @@ from scipy.special import softmax
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.background import ExplainedByColumn
 from mixent.base.capabilities import LEFT_OUT, able, no, of_bases, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.params import check_count
@@ -123,7 +124,7 @@ def run_stages(
     return None
 
 
-class BaseBoosting(ProbabilisticClassifier, ABC):
+class BaseBoosting(ExplainedByColumn, ProbabilisticClassifier, ABC):
     """Base of boosted classifiers; a subclass trains the stages (`_boost`) and sums their votes (`_staged_joint`)."""
 
     estimator: Any
@@ -155,6 +156,7 @@ class BaseBoosting(ProbabilisticClassifier, ABC):
         self._check()
         table = read_features(self, X, reset=True, categorical=categorical_of(X))
         rows = read_rows(table, read_labels(y, table.n_rows), read_weights(sample_weight, table.n_rows))
+        self._keep_background(rows.X, rows.weight)
         trainer = Trainer.of(base, rows.X, rows.total, n_stages, self.resample, self.random_state)
         with progress_bar(self.progress, "boosting") as show:
             self._boost(rows, trainer, n_stages, show)

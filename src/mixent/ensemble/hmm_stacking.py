@@ -236,6 +236,9 @@ class HMMStackingClassifier(BaseStacking):
         Transition probabilities A^c, or A^(c,k) for each step; the first axis is the class.
     temperature_ : float
         Temperature T. 1 leaves P_c[O] unchanged; smaller values correct overconfidence.
+    background_ : Background or None
+        The training rows, at most 50, with which `explain` compares a row; None if only the classifiers could read the
+        table.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -10,8 +10,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.background import explain_table
 from mixent.base.capabilities import able, yes
 from mixent.base.executors import choose_executor
+from mixent.base.explanation import Explanation
 from mixent.base.folds import Fold, label_folds
 from mixent.base.params import check_choice
 from mixent.base.priors import read_class_prior
@@ -155,6 +157,9 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         Variance of the prior.
     prior_variances_tried_ : list of dict
         Cross-validated log-loss of each variance tried.
+    background_ : Background or None
+        The training rows, at most 50, with which `explain` compares a row; None if only the classifiers could read the
+        table.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -230,7 +235,34 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
     _absent_value = "abstains"
 
     def __sklearn_tags__(self):
-        return able(super().__sklearn_tags__(), explanations=yes("by classifier"))
+        return able(super().__sklearn_tags__(), explanations=yes("by column, model-agnostic; or by classifier"))
+
+    def explain(self, X: Any, label: Any = None, rival: Any = None, *, by: str = "column") -> Explanation:
+        """Contribution of each column, or of each classifier, to the log-odds of one class against another.
+
+        By column: Shapley values, the mean change of the log-odds when the value of a column replaces that of a
+        training row, over `background_` (at most 50 training rows) and over orders of the columns. By classifier: the
+        terms of the maximum entropy model relative to the average training row.
+
+        Parameters
+        ----------
+        X : table of n rows
+        label : class label, optional
+            The class to explain (default: the most probable class of each row).
+        rival : class label, optional
+            The class it is compared with (default: the most probable other class of each row).
+        by : {"column", "classifier"}, default="column"
+
+        Returns
+        -------
+        Explanation
+            The log-odds in nats, those of the average row, and the contribution of each column or classifier relative
+            to it, which add up exactly.
+        """
+        check_choice("by", by, ("column", "classifier"))
+        if by == "column":
+            return explain_table(self, X, label, rival)
+        return super().explain(X, label, rival)
 
     @classmethod
     def from_boosting(cls, boosting: Any, **options: Any) -> Self:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.background import Background
 from mixent.base.recipes import Recipe, Setting
 from mixent.base.registry import find, register
 from mixent.core.driver import Run
@@ -30,7 +31,7 @@ from mixent.maxent.problem import Multipliers
 from mixent.med import MEDClassifier
 from mixent.mixtures import GaussianMixture, MixtureClassifier
 
-CLASSES = {"classes_": np.ndarray, "class_prior_": np.ndarray}
+CLASSES = {"classes_": np.ndarray, "class_prior_": np.ndarray, "background_": Background | None}
 BOOSTING = {"schema_": Schema, **CLASSES, "prior_shift_": np.ndarray}
 STACKING = {**CLASSES, "members_": Members, "base_classes_": tuple, "base_names_": tuple, "base_errors_": np.ndarray}
 CONSTRAINTS = 2_000  # margin constraints beyond which the kernel classifier of a stack is fitted once, on landmarks

@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from mixent.base.background import ExplainedByColumn
 from mixent.base.capabilities import LEFT_OUT, able, no, of_bases, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.delegation import aligned, weight_argument
@@ -49,7 +50,7 @@ class FitInput:
     seed: int
 
 
-class BaseStacking(ProbabilisticClassifier):
+class BaseStacking(ExplainedByColumn, ProbabilisticClassifier):
     """A classifier whose features are the outputs of other classifiers.
 
     A subclass has the parameters estimators, cv, decisions, n_jobs and random_state, and possibly inputs.
@@ -138,7 +139,17 @@ class BaseStacking(ProbabilisticClassifier):
         counted = known if weight is None else known & (weight > 0)
         if len(np.unique(codes[counted])) < 2:
             raise ValueError("the labelled rows of positive weight have one class; at least two classes are required")
+        self._read_background(X, counted, weight)
         return FitInput(X, labels, codes, weight, counted, labelled, int(rng.randint(2**31 - 1)))
+
+    def _read_background(self, X: Inputs, counted: np.ndarray, weight: Array | None) -> None:
+        """Keep training rows for `explain`; none if only other libraries can read the table."""
+        try:
+            table = X.read(None)
+        except (TypeError, ValueError):
+            self.background_ = None
+            return
+        self._keep_background(table, counted * (1.0 if weight is None else weight))
 
     def _read_table(self, X: Any, *, reset: bool) -> Inputs:
         """The table that is passed to the classifiers, which check its values."""

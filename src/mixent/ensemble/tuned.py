@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from mixent.base.background import ExplainedByColumn
 from mixent.base.capabilities import FOREIGN, LEFT_OUT, YES, able, no, of_bases, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.delegation import aligned_proba, weight_arguments
@@ -24,6 +25,7 @@ from mixent.ensemble.base_estimators import read_base
 from mixent.ensemble.encoding import ENCODINGS, ColumnEncoding
 
 MOST_CODES = 255  # most categories of a column that gradient boosting of scikit-learn supports
+LEAST_VOTES = 1e-6  # in explanations: votes and leaves of other libraries are 0 where rows are few
 LEAST = 1e-15  # least probability: a row with probability 0 costs 34.5 nats
 
 
@@ -41,7 +43,7 @@ class Rows:
         return Rows(self.Z[rows], self.codes[rows], weight, self.n_classes)
 
 
-class TunedClassifier(ProbabilisticClassifier):
+class TunedClassifier(ExplainedByColumn, ProbabilisticClassifier):
     """A classifier of another library on encoded tables, with hyperparameters chosen by cross-validated log-loss.
 
     Tables with categories and missing values are encoded as numbers. Maximizes the cross-validated log-likelihood [1]_
@@ -88,6 +90,8 @@ class TunedClassifier(ProbabilisticClassifier):
         The encoding of the columns.
     schema_ : Schema
         Names, types and categories of the columns.
+    background_ : Background
+        The training rows, at most 50, with which `explain` compares a row.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -121,6 +125,7 @@ class TunedClassifier(ProbabilisticClassifier):
     columns_: ColumnEncoding
     best_params_: dict
     search_ = RecordsAttribute()
+    _least_explained = LEAST_VOTES
 
     def __init__(
         self,
@@ -171,6 +176,7 @@ class TunedClassifier(ProbabilisticClassifier):
         mass = np.ones(len(codes)) if weight is None else weight[keep]
         self.schema_, self.classes_ = table.schema, classes
         self.class_prior_ = np.bincount(codes, mass, len(classes)) / mass.sum()
+        self._keep_background(labelled, mass)
         self.columns_ = ColumnEncoding.of(self.encoding, labelled, mass)
         rows = Rows(self.columns_(labelled), codes, None if weight is None else mass, len(classes))
         base = _with_categorical_features(base, self.columns_)

@@ -151,6 +151,8 @@ class WeightBoostClassifier(BaseBoosting):
         Shift of the log-odds by `adjust_priors`.
     schema_ : Schema
         Names, types and categories of the columns.
+    background_ : Background
+        The training rows, at most 50, with which `explain` compares a row.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.convergence import FittedByRun, warn_unconverged
-from mixent.base.explanation import Explanation
+from mixent.base.explanation import EXACT, Explanation, Rivals
 from mixent.base.params import check_choice, check_count, check_positive
 from mixent.base.priors import LEAST, floored
 from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array
 from mixent.core.driver import Stop
-from mixent.data import Origin, Table
+from mixent.data import Table
 from mixent.maxent.blocks import Rows
 from mixent.maxent.constraints import (
     Constraints,
@@ -201,22 +202,13 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
             row, that a value is missing is evidence.
         """
         table = self._read(X)
-        label_codes, rival_codes = self._rivals(self._logits(table), label, rival)
+        rivals = Rivals.of(self._logits(table), self.classes_, label, rival, X)
+        ours, theirs = rivals.ours, rivals.theirs
         parts = np.empty((table.n_rows, len(self.layout_.terms)))
         for where, rows in self._each(table):
-            parts[where] = explain_columns(self.layout_, self.params_, rows, label_codes[where], rival_codes[where])
-        mean = (self.mean_logits_[:, label_codes] - self.mean_logits_[:, rival_codes]).T  # (n, terms)
-        parts -= mean
-        average = self.params_.bias[label_codes] - self.params_.bias[rival_codes] + mean.sum(axis=1)
-        return Explanation(
-            self.classes_[label_codes],
-            self.classes_[rival_codes],
-            average + parts.sum(axis=1),
-            average,
-            parts,
-            self.feature_terms_,
-            self._explained_by,
-            "average row",
-            lambda: row_values(self.layout_.terms, table, self._absent_value),
-            Origin.of(X),
-        )
+            parts[where] = explain_columns(self.layout_, self.params_, rows, ours[where], theirs[where])
+        mean = (self.mean_logits_[:, ours] - self.mean_logits_[:, theirs]).T  # (n, terms)
+        average = self.params_.bias[ours] - self.params_.bias[theirs] + mean.sum(axis=1)
+        values = partial(row_values, self.layout_.terms, table, self._absent_value)
+        terms = average, parts - mean, self.feature_terms_
+        return rivals.explanation(*terms, self._explained_by, "average row", EXACT, values)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.capabilities import able, no
+from mixent.base.capabilities import able
 from mixent.base.params import RandomState, check_positive
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
@@ -140,6 +140,8 @@ class MEDBayesNetClassifier(MEDModelBase):
         Number of training rows.
     schema_ : Schema
         Names and types of the columns.
+    background_ : Background
+        The training rows, at most 50, with which `explain` compares a row.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of str
@@ -219,7 +221,7 @@ class MEDBayesNetClassifier(MEDModelBase):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         missing = "a missing value is left out, with the tables of its children"
-        return able(tags, missing=missing, explanations=no("see `tables_` for the probabilities of every column"))
+        return able(tags, missing=missing)
 
     def _check(self) -> None:
         self._check_common()

@@ -174,6 +174,8 @@ class MEDClassifier(MEDBase):
         Number of training rows.
     schema_ : Schema
         Names and types of the columns.
+    background_ : Background or None
+        The training rows, at most 50, with which `explain` compares a row; None with kernel="precomputed".
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of str
@@ -387,8 +389,8 @@ class MEDClassifier(MEDBase):
         tags.input_tags.pairwise = precomputed
         tags.input_tags.allow_nan = not precomputed
         if precomputed:
-            return able(tags, missing=MATRIX, mixed=no(MATRIX))
-        return able(tags, missing=FILLED, explanations=no('see `coef_` of kernel="linear"'))
+            return able(tags, missing=MATRIX, mixed=no(MATRIX), explanations=no(MATRIX))
+        return able(tags, missing=FILLED)
 
 
 @dataclass(frozen=True, repr=False)

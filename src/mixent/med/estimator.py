@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mixent.base.background import ExplainedByColumn
 from mixent.base.capabilities import YES, able, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.convergence import FittedByRun
@@ -73,7 +74,7 @@ class TrainedDiscriminant:
         self.constraints = PairConstraints.of(self.label_posterior, subset.weight, subset.prior)
 
 
-class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
+class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     """Base class: a subclass defines a `TrainingSet` and how its discriminant function is stored."""
 
     C_tried_ = RecordsAttribute()
@@ -121,6 +122,7 @@ class MEDBase(FittedByRun, ProbabilisticClassifier, ABC):
         labels = read_labels(y, table.n_rows)
         subset = read_subset(labels, read_weights(sample_weight, table.n_rows))
         self.schema_, self.n_rows_, self.classes_ = table.schema, table.n_rows, labels.classes
+        self._keep_background(table.take(subset.rows), subset.weight)
         workers = choose_executor(self.n_jobs, table.n_rows, TYPICAL_WIDTH)
         with progress_bar(self.progress, "discrimination") as show, workers as executor:
             training_set = self._training_set(X, y, table, subset, executor)

@@ -155,6 +155,8 @@ class MEDGaussianClassifier(MEDBase):
         Number of training rows.
     schema_ : Schema
         Names and types of the columns.
+    background_ : Background
+        The training rows, at most 50, with which `explain` compares a row.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of str

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
+from mixent.base.background import Background
 from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial, Precomputed
 from mixent.base.recipes import Recipe, Setting, Shape
 from mixent.base.registry import register
@@ -43,7 +44,13 @@ from mixent.mixtures.model import MixtureModel
 MOST_CONSTRAINTS = 2_000  # rows times other classes, with a kernel
 MOST_GAUSSIAN_COLUMNS, MOST_GAUSSIAN_ROWS, MOST_GAUSSIAN_CLASSES = 12, 1_000, 3  # encoded columns, rows, classes
 MOST_TREE_COLUMNS = 100
-STATE = {"schema_": Schema, "calibration_": Calibration, "margin_": MarginPrior, "run_": Run}
+STATE = {
+    "schema_": Schema,
+    "background_": Background | None,
+    "calibration_": Calibration,
+    "margin_": MarginPrior,
+    "run_": Run,
+}
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.capabilities import able, no
+from mixent.base.capabilities import able
 from mixent.base.params import RandomState
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
@@ -139,6 +139,8 @@ class MEDTreeClassifier(MEDModelBase):
         Number of training rows.
     schema_ : Schema
         Names and types of the columns.
+    background_ : Background
+        The training rows, at most 50, with which `explain` compares a row.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of str
@@ -218,8 +220,7 @@ class MEDTreeClassifier(MEDModelBase):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        explanations = no("see `trees_` and `edge_marginals_` for the dependencies between columns")
-        return able(tags, missing="a missing value is left out, with its edges", explanations=explanations)
+        return able(tags, missing="a missing value is left out, with its edges")
 
     def _check(self) -> None:
         self._check_common()

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
+from mixent.base.background import column_values, mixed, play
 from mixent.base.capabilities import YES, CapableTags, able, no, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.convergence import warn_unconverged
-from mixent.base.explanation import Explanation
+from mixent.base.explanation import EXACT, MARGINAL, Explanation, Rivals, shapley_name
 from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_share
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
+from mixent.base.shapley import Games
 from mixent.core.arrays import Array
 from mixent.core.observers import Progress
-from mixent.data import Labels, Origin, Schema, Table, check_spread, read_features, read_labels, read_weights
+from mixent.data import Labels, Schema, Table, check_spread, read_features, read_labels, read_weights
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.explain import explain_rows
 from mixent.mixtures.fit_plan import FitPlan, Outcome
@@ -50,7 +53,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             super().__sklearn_tags__(),
             soft_labels=yes("used as likelihoods of the true label"),
             absent_labels=yes("unlabelled rows contribute to the densities"),
-            explanations=yes("by component"),
+            explanations=yes("by column or component"),
             batches=YES if by_likelihood(self.training) else no('with training="likelihood"'),
         )
 
@@ -228,8 +231,12 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         """(C, K) p(class | component); columns sum to 1."""
         return self.params_.weights / self.params_.weights.sum(axis=0)
 
-    def explain(self, X: Any, label: Any = None, rival: Any = None) -> Explanation:
-        """Return the contribution of each component to the log-odds of one class against another.
+    def explain(self, X: Any, label: Any = None, rival: Any = None, *, by: str = "column") -> Explanation:
+        """Return the contribution of each column, or of each component, to the log-odds of one class against another.
+
+        By column: Shapley values of v(S), the log-odds given the values of the columns S, with the other columns
+        integrated out; v(none) are the log-odds of the class priors. All sets S if there are at most 10 columns, else
+        those along orders of the columns drawn with a fixed seed. A missing value contributes 0.
 
         Parameters
         ----------
@@ -238,30 +245,37 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             The class to explain (default: the most probable class of each row).
         rival : class label, optional
             The class to compare with (default: the most probable other class of each row).
+        by : {"column", "component"}, default="column"
 
         Returns
         -------
         Explanation
-            The log-odds in nats, and the contributions of the class priors and of each component, which add up exactly.
+            The log-odds in nats, and the contributions of the class priors and of each column or component, which add
+            up exactly.
         """
+        check_choice("by", by, ("column", "component"))
         table = self._read(X)
-        ours, other = self._rivals(self._finite_joint(table), label, rival)
+        rivals = Rivals.of(self._finite_joint(table), self.classes_, label, rival, X)
+        return self._explain_columns(table, rivals) if by == "column" else self._explain_components(table, rivals)
+
+    def _explain_columns(self, table: Table, rivals: Rivals) -> Explanation:
+        games = Games.of(table.n_rows, 0, len(table.schema.columns))
+        baseline, parts = play(games, lambda index: self._finite_joint(mixed(index, table)), rivals)
+        method, values = shapley_name(MARGINAL, games.plan.sampled), partial(column_values, table)
+        return rivals.explanation(baseline, parts, table.schema.names, "column", "class priors", method, values)
+
+    def _explain_components(self, table: Table, rivals: Rivals) -> Explanation:
         prior, parts = explain_rows(
-            self._log_components(table), self.weights_, self.class_prior_, self.temperature_, ours, other
+            self._log_components(table),
+            self.weights_,
+            self.class_prior_,
+            self.temperature_,
+            rivals.ours,
+            rivals.theirs,
         )
-        names = tuple(f"component {k}" for k in range(parts.shape[1]))
-        labels = self.classes_[ours], self.classes_[other]
-        return Explanation(
-            *labels,
-            prior + parts.sum(axis=1),
-            prior,
-            parts,
-            names,
-            "component",
-            "class priors",
-            self._owners(len(ours)),
-            Origin.of(X),
-        )
+        names = [f"component {k}" for k in range(parts.shape[1])]
+        owners = self._owners(table.n_rows)
+        return rivals.explanation(prior, parts, names, "component", "class priors", EXACT, owners)
 
     def _owners(self, n_rows: int) -> Callable[[], list[list[str]]]:
         """Return the most probable class of each component as text, the same for every row."""

@@ -14,6 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 import mixent
+from mixent.base.background import Background
 from mixent.base.options import Options
 from mixent.base.registry import Entry, entries, find, name_in_files
 from mixent.base.text import with_library
@@ -24,7 +25,7 @@ from mixent.core.starts import Starts
 from mixent.data import Column, Schema
 from mixent.persistence import foreign as other_libraries
 
-COMMON = (Column, Run, Schema, Starts, Status, Step)  # parts of any model
+COMMON = (Background, Column, Run, Schema, Starts, Status, Step)  # parts of any model
 ABSENT = object()
 
 

@@ -15,7 +15,7 @@ from mixent.base.text import class_name, count
 from mixent.data.labels import as_labels, encode, label_value, labelled_rows
 from mixent.evaluate.displays.explanation import probability_text
 from mixent.evaluate.displays.projection import encoded
-from mixent.report.contributions import Part, contributions, log_odds
+from mixent.report.contributions import Part, explanation_of, largest_parts
 from mixent.report.data import Categorical, with_categories
 
 MOST_CLASSES = 6  # that get a typical row
@@ -56,8 +56,9 @@ def cases_section(
     for case in cases:
         blocks, method = _described(model, X, case, held_out=proba is not None)
         content += blocks
-    intro = f"Selected rows (numbered from 0) and what contributes to their predictions. {method}"
-    return [Paragraph(intro.strip()), *content] if content else []
+    intro = "Selected rows (numbered from 0) and what contributes to their predictions."
+    intro += f" {method} The contributions add up to the log-odds." if method else ""
+    return [Paragraph(intro), *content] if content else []
 
 
 def select_cases(
@@ -134,12 +135,13 @@ def _described(model: Any, X: Any, case: Case, held_out: bool) -> tuple[list[Con
         text += " (correct)" if right else f" (wrong; its label is {class_name(case.label)})"
     text += f", with probability {probability_text(case.probability)}"
     text += ", by a model not fitted to this row." if held_out else "."
-    odds = float(log_odds(model, row, ours, rival)[0])
+    why = explanation_of(model, X, case.row, ours, rival)
+    heading = Heading(f"{case.why}: row {case.row}")
+    if why is None:
+        return [heading, Paragraph(text)], ""
     where = " in the final model" if held_out else ""
-    text += f" Log-odds of {names[0]} against {names[1]}{where}: {odds:+.2f} nats."
-    parts, method = contributions(model, X, case.row, ours, rival)
-    content: list[Content] = [Heading(f"{case.why}: row {case.row}"), Paragraph(text)]
-    return [*content, *([_table(parts, names)] if parts else [])], method
+    text += f" Log-odds of {names[0]} against {names[1]}{where}: {why.log_odds[0]:+.2f} nats."
+    return [heading, Paragraph(text), _table(largest_parts(why), names)], why.about
 
 
 def _rivals(classes: np.ndarray, proba: np.ndarray, case: Case) -> tuple[int, int]:

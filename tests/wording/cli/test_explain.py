@@ -2,6 +2,8 @@
 
 import pandas as pd
 
+from mixent.base.text import one_line
+
 
 def test_explain_all_rows_shows_some_and_writes_all(mixent):
     result = mixent("explain", "{stock}/maxent.mixent", "{stock}/data.csv", "-o", "why.parquet")
@@ -23,4 +25,18 @@ def test_models_without_explanations(mixent, fails):
         assert "which has no classes" in fails("explain", f"{{stock}}/{name}.mixent", "{stock}/data.csv")
     fit = ("fit", "{stock}/data.csv", "-t", "class", "--ignore", "id,w", "-o", "m.mixent", "-q", "--model", "parzen")
     assert mixent(*fit).exit_code == 0
-    assert "which has no explanations" in fails("explain", "m.mixent", "{stock}/data.csv")
+    refused = fails("explain", "m.mixent", "{stock}/data.csv", "--by", "component", status=2)
+    assert "--by must be column: m.mixent holds a ParzenClassifier; got component" in refused
+
+
+def test_how_contributions_were_computed(mixent):
+    row = ("{stock}/data.csv", "--row", "2")
+    text = one_line(mixent("explain", "{stock}/maxent.mixent", *row).stdout)
+    assert "Positive parts are evidence for the class. The contributions are terms of the model itself." in text
+    text = one_line(mixent("explain", "{stock}/model.mixent", *row).stdout)
+    assert "Shapley values: the model integrates out the columns that are not yet known, over all orders" in text
+    fit = ("fit", "{stock}/data.csv", "-t", "class", "--ignore", "id,w", "-o", "m.mixent", "-q", "--model", "parzen")
+    assert mixent(*fit).exit_code == 0
+    text = mixent("explain", "m.mixent", *row, "--label", "yes").stdout
+    assert {"column", "value", "log-odds", "evidence"} <= set(text.split()) and "against" in text.split()
+    assert "Model-agnostic (Shapley values): the values of training rows take the place of" in one_line(text)

@@ -1,0 +1,197 @@
+"""Contributions of the columns to a prediction: training rows kept with a classifier, and rows mixed with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from mixent.base.capabilities import CapableTags, able, is_able, yes
+from mixent.base.explanation import AGNOSTIC, Explanation, Rivals, shapley_name
+from mixent.base.shapley import Games
+from mixent.base.text import readable, value_text
+from mixent.core.arrays import Array
+from mixent.data import Schema, Table, read_features
+from mixent.data.export import to_frame
+from mixent.data.frames import is_frame
+from mixent.show import Short
+
+N_BACKGROUND = 50
+CELLS = 1_000_000  # of mixed rows at a time
+LEAST = 1e-300  # a smaller probability counts as this
+
+
+@dataclass(frozen=True, repr=False)
+class Background(Short):
+    """Training rows with which `explain` compares a row: its average row is their mean."""
+
+    _shown = ("n_rows",)
+
+    X: np.ndarray  # (B, d) as in Table
+    codes: np.ndarray | None  # (B, m)
+    schema: Schema
+
+    @classmethod
+    def of(cls, table: Table, weight: Array | None = None) -> Background:
+        """At most 50 rows, at equal distances in cumulative weight, so that sorted classes are all present."""
+        mass = np.ones(table.n_rows) if weight is None else weight
+        used = np.flatnonzero(mass > 0)
+        n = min(N_BACKGROUND, len(used))
+        edges = np.cumsum(mass[used])
+        rows = used[np.searchsorted(edges, edges[-1] * (np.arange(n) + 0.5) / n)]
+        return cls(table.X[rows], None if table.codes is None else table.codes[rows], table.schema)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.X)
+
+    def read(self, X: Any) -> Table:
+        """New rows, in the columns of the background."""
+        names = np.array(self.schema.names, dtype=object)
+        reader = SimpleNamespace(schema_=self.schema, n_features_in_=len(names))
+        if self.schema.named:
+            reader.feature_names_in_ = names
+        return read_features(reader, X, reset=False)
+
+
+def mixed(index: np.ndarray, table: Table, background: Background | None = None) -> Table:
+    """Rows whose cells come from the background (B rows; none: B = 0) and from a table.
+
+    Parameters
+    ----------
+    index : (N, columns) array of int
+        0, ..., B - 1: a row of the background; from B on: a row of the table; -1: missing.
+    table : Table of n rows
+    background : Background of B rows, in the same columns, or None
+    """
+    schema = table.schema
+    sources: list[Any] = [table] if background is None else [background, table]
+    X = _gathered([source.X for source in sources], index[:, list(schema.continuous)], np.nan)
+    codes = None
+    if table.codes is not None:
+        codes = _gathered([source.codes for source in sources], index[:, list(schema.categorical)], -1)
+    return Table(X, codes, schema, table.as_category, table.unseen, partial(_as_user_rows, schema, X, codes))
+
+
+def _gathered(blocks: list[Any], index: np.ndarray, missing: float) -> np.ndarray:
+    """The cells of stacked rows; the last row, -1, is missing."""
+    last = np.full((1, index.shape[1]), missing, dtype=blocks[-1].dtype)
+    return np.vstack([*blocks, last])[index, np.arange(index.shape[1])]
+
+
+def _as_user_rows(schema: Schema, X: np.ndarray, codes: np.ndarray | None) -> Any:
+    """Mixed rows for estimators of other libraries: a DataFrame if the training table had names, else an array."""
+    if not schema.named and codes is None:
+        return X
+    frame = to_frame(schema, X, codes)
+    return frame if schema.named else frame.to_numpy(dtype=object)
+
+
+class ExplainedByColumn:
+    """Adds `explain` by column to a classifier that keeps training rows in `background_`."""
+
+    background_: Background | None
+    _least_explained = LEAST
+
+    def __sklearn_tags__(self) -> CapableTags:
+        return able(super().__sklearn_tags__(), explanations=yes("by column, model-agnostic"))  # type: ignore[misc]
+
+    def _keep_background(self, table: Table, weight: Array | None = None) -> None:
+        self.background_ = Background.of(table, weight) if is_able(self, "explanations") else None
+
+    def _explained_log_proba(self, X: Any) -> Array:
+        """(n, C) finite log probabilities, the differences of which are explained."""
+        return np.maximum(self.predict_log_proba(X), np.log(self._least_explained))  # type: ignore[attr-defined]
+
+    @available_if(lambda est: is_able(est, "explanations"))
+    def explain(self, X: Any, label: Any = None, rival: Any = None) -> Explanation:
+        """Contribution of each column to the log-odds of one class against another.
+
+        Shapley values: the mean change of the log-odds when the value of a column replaces that of a training row,
+        over `background_` (at most 50 training rows) and over orders of the columns. All orders if there are few
+        columns, else orders drawn with a fixed seed; the log-odds take about 2000 predictions for each row.
+
+        Parameters
+        ----------
+        X : table of n rows
+        label : class label, optional
+            The class to explain (default: the most probable class of each row).
+        rival : class label, optional
+            The class it is compared with (default: the most probable other class of each row).
+
+        Returns
+        -------
+        Explanation
+            The log-odds in nats, their mean over `background_` (the average row), and the contribution of each column
+            relative to it, which add up exactly. `method` states how they were computed.
+        """
+        return explain_table(self, X, label, rival)
+
+
+def explain_table(model: Any, X: Any, label: Any, rival: Any) -> Explanation:
+    """The contributions of the columns of a table against the background of a classifier."""
+    check_is_fitted(model)
+    if model.background_ is None:
+        raise ValueError(f"this {type(model).__name__} keeps no training rows: mixent could not read its table")
+    table = model.background_.read(X)
+    log_proba = model._explained_log_proba
+    rivals = Rivals.of(log_proba(table), model.classes_, label, rival, X)
+    games = Games.of(table.n_rows, model.background_.n_rows, len(table.schema.columns))
+    mix = partial(mixed, table=table, background=model.background_)
+    baseline, parts = play(games, lambda index: log_proba(mix(index)), rivals)
+    method, values = shapley_name(AGNOSTIC, games.plan.sampled), partial(column_values, table)
+    return rivals.explanation(baseline, parts, table.schema.names, "column", "average row", method, values)
+
+
+def play(games: Games, log_proba: Callable[[np.ndarray], Array], rivals: Rivals) -> tuple[Array, Array]:
+    """v(none), (n,), and the contributions of the columns, (n, d), to the log-odds.
+
+    Parameters
+    ----------
+    games : Games
+    log_proba : (N, d) origin of each cell -> (N, C)
+    rivals : Rivals of the n rows
+    """
+    n_coalitions, d = games.plan.members.shape
+    values = np.empty(len(games))
+    step = max(1, CELLS // d)
+    for start in range(0, len(values), step):
+        flat = np.arange(start, min(start + step, len(values)))
+        values[flat] = rivals.log_odds(log_proba(games.stacked(flat)), flat // n_coalitions)
+    return games.plan.contributions(values.reshape(games.n_rows, n_coalitions))
+
+
+def column_values(table: Table) -> list[list[str]]:
+    """The values of each row as the user gave them; "missing" where there is none."""
+    schema, absent_column = table.schema, [None] * table.n_rows
+    columns = [[cell_text(value) for value in raw or absent_column] for raw in _raw_columns(table.given, schema)]
+    for place, j in enumerate(schema.continuous):
+        absent = np.isnan(table.X[:, place])
+        columns[j] = ["missing" if none else text for none, text in zip(absent, columns[j])]
+    return [list(row) for row in zip(*columns)]
+
+
+def _raw_columns(given: Any, schema: Schema) -> list[list[Any] | None]:
+    """The values of each column, by name if the training table had names; None for a column that is not there."""
+    if not is_frame(given):
+        return np.asarray(given, dtype=object).T.tolist()
+    import narwhals as nw  # no DataFrame library is imported until a DataFrame comes
+
+    frame = nw.from_native(given, eager_only=True)
+    if not schema.named:
+        return [series.to_list() for series in frame.iter_columns()]
+    known = {str(series.name): series for series in frame.iter_columns()}
+    return [known[name].to_list() if name in known else None for name in schema.names]
+
+
+def cell_text(value: Any) -> str:
+    """A value of a table, numbers with six digits; "missing" where there is none."""
+    is_number = isinstance(value, float) and value == value
+    return readable(value, 6) if is_number else value_text(value)
