@@ -86,7 +86,7 @@ class Polynomial(Kernel):
     degree : int
         Degree of the polynomial.
     gamma : "scale" or float
-        Coefficient of the kernel: of x . x' here, of the squared distance in `RBF`. "scale" is 1 / (encoded columns x
+        Coefficient of the kernel: of x·x' here, of the squared distance in `RBF`. "scale" is 1 / (encoded columns x
         the variance of all their entries). KernelFisherClassifier also takes "auto", which chooses gamma.
     coef0 : float
         Constant that is added before the power is taken.

@@ -54,14 +54,14 @@ class ParzenClassifier(ExplainedByColumn, ProbabilisticClassifier):
         Bandwidth of the kernels, in standard deviations of the columns (in their units with standardize=False). An
         array has one bandwidth for each class.
     criterion : "conditional" or "likelihood"
-        Leave-one-out criterion of bandwidth="auto". Use "conditional" for classification, "likelihood" for density
-        estimation.
+        Criterion that selects the bandwidth if bandwidth="auto", computed by leave-one-out cross-validation. Use
+        "conditional" for classification, "likelihood" for density estimation.
     per_class : bool
-        Choose a bandwidth for each class; only used with bandwidth="auto".
+        Whether to choose the bandwidth separately for each class; only used with bandwidth="auto".
     class_prior : "empirical", (C,) array or dict of label -> probability
         Class prior probabilities.
     standardize : bool
-        Measure the bandwidth in standard deviations of each column.
+        Scale continuous columns to variance 1, so that the bandwidth is in standard deviations of each column.
     categorical : "auto" or list
         Columns to treat as categorical whatever their type.
     n_jobs : int or None

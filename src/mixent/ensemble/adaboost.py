@@ -43,8 +43,8 @@ class AdaBoostM1Classifier(BaseBoosting):
     Parameters
     ----------
     estimator : classifier, default=None
-        The base classifier. None: `MixtureClassifier(1, "VVI")`, a Gaussian naive Bayes classifier that supports
-        categories, missing values and weights.
+        Classifier that is fitted in every stage (base classifier). None: `MixtureClassifier(1, "VVI")`, a Gaussian
+        naive Bayes classifier that supports categories, missing values and weights.
     n_estimators : int, default=50
         Maximum number of stages.
     resample : "auto" or bool, default="auto"

@@ -184,9 +184,9 @@ class HMMStackingClassifier(BaseStacking):
         Pseudo-counts of the start probabilities and of each row of a transition matrix, spread evenly over the
         decisions. 0 is maximum likelihood, as in [1]_.
     calibration : "temperature" or None, default="temperature"
-        "temperature": T <= 1 minimizes the log-loss of held-out rows, with chains fitted to the other rows in each fold
-        of `cv` (in 5 folds with cv="train", where no outputs on held-out rows are available, and with "prefit"). None:
-        T = 1, as in [1]_.
+        Calibration of the probabilities. "temperature": T <= 1 minimizes the log-loss of held-out rows, with chains
+        fitted to the other rows in each fold of `cv` (in 5 folds with cv="train", where no outputs on held-out rows are
+        available, and with "prefit"). None: T = 1, as in [1]_.
     decisions : {"auto", "soft", "hard"}, default="auto"
         Outputs of the classifiers: probabilities if available, always probabilities, or labels only. Probabilities
         below 1e-6 are raised to 1e-6, so that no row becomes impossible. A classifier that abstains is skipped.
@@ -195,13 +195,13 @@ class HMMStackingClassifier(BaseStacking):
     class_prior : "empirical", array of shape (n_classes,) or dict of label -> probability, default="empirical"
         Class priors: training frequencies, or the given probabilities.
     cv : int, splitter, list of (train, test), "train" or "prefit", default=5
-        How the outputs that the chains are fitted to are computed: out of fold; "train": on the training rows of the
-        classifiers, as in [1]_ (overfitting classifiers then get too much weight); "prefit": by classifiers that are
-        already fitted.
+        Cross-validation folds of the outputs to which the chains are fitted: those of held-out rows. "train": outputs
+        on the training rows of the classifiers, as in [1]_ (overfitting classifiers then get too much weight);
+        "prefit": outputs of classifiers that are already fitted.
     tol : float, default=1e-5
         Stop when the gain of a pass is below this value, in nats per row and classifier.
     max_iter : int, default=500
-        Maximum number of passes over the rows.
+        Maximum number of iterations (passes over the data).
     random_state : int, RandomState or None, default=None
         Seed of the folds, and of classifiers whose own `random_state` is None.
     n_jobs : int or None, default=None

@@ -92,17 +92,17 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
     prior_variance : "auto", float or None, default="auto"
         Variance of the Gaussian prior on the multipliers; see `MaxEntClassifier`.
     solver : {"auto", "bohning", "iis", "lbfgs"}, default="auto"
-        Solver; see `MaxEntClassifier`.
+        Optimization algorithm; see `MaxEntClassifier`.
     class_prior : "empirical", array of shape (n_classes,) or dict of label -> probability, default="empirical"
         Class priors at prediction: training frequencies, or the given probabilities.
     cv : int, splitter, list of (train, test), "train" or "prefit", default=5
-        How the outputs that the model is fitted to are computed: out of fold; "train": on the training rows of the
-        classifiers, as in [1]_ (overfitting classifiers then get too much weight); "prefit": by classifiers that are
-        already fitted.
+        Cross-validation folds of the outputs to which the model is fitted: those of held-out rows. "train": outputs
+        on the training rows of the classifiers, as in [1]_ (overfitting classifiers then get too much weight);
+        "prefit": outputs of classifiers that are already fitted.
     tol : float, default=1e-8
         Stop when the gain of a step is below this value, in nats per row; see `MaxEntClassifier`.
     max_iter : int, default=2000
-        Maximum number of passes over the data.
+        Maximum number of iterations (passes over the data).
     categorical : "auto" or list, default="auto"
         Columns that the mixtures of regions treat as categories, whatever their type.
     random_state : int, RandomState or None, default=None

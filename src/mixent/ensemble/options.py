@@ -13,8 +13,9 @@ class InputRegions(ComponentOptions):
     Parameters
     ----------
     kind : {"union", "class", "pooled"}, default="union"
-        "union": one mixture per class, with responsibilities over the components of all classes; "pooled": one mixture
-        of all rows; "class": responsibilities within the mixture of each class, with multipliers for that class only.
+        Kind of the mixtures. "union": one per class, with responsibilities over the components of all classes;
+        "pooled": one of all rows; "class": responsibilities within the mixture of each class, with multipliers for that
+        class only.
     max_components : int, default=6
         Maximum number of components of a mixture (of each class).
     covariance : str, default="VVV"

@@ -56,8 +56,8 @@ class TunedClassifier(ExplainedByColumn, ProbabilisticClassifier):
     Parameters
     ----------
     estimator : classifier, default=None
-        The classifier; without `predict_proba`, its predicted labels get probability 1. None: logistic regression of
-        scikit-learn.
+        Classifier that is fitted to the encoded columns; without `predict_proba`, its predicted labels get probability
+        1. None: logistic regression of scikit-learn.
     grid : dict, list of dict or None, default=None
         Settings to try, as in `sklearn.model_selection.GridSearchCV`. None: the classifier as given.
     encoding : {"bits", "codes"}, default="bits"
@@ -65,7 +65,7 @@ class TunedClassifier(ExplainedByColumn, ProbabilisticClassifier):
         column with missing values. "codes": unchanged numbers, then categories as codes, missing values as NaN, for
         trees; `categorical_features` is set if the classifier has it.
     cv : int, splitter or list of (train, test), default=5
-        Folds of the labelled rows, for the grid.
+        Cross-validation folds of the labelled rows, for the grid.
     categorical : "auto" or list, default="auto"
         Columns to treat as categories, whatever their type.
     random_state : int, RandomState or None, default=None

@@ -115,8 +115,8 @@ class WeightBoostClassifier(BaseBoosting):
     Parameters
     ----------
     estimator : classifier, default=None
-        The base classifier. None: `MixtureClassifier(1, "VVI")`, a Gaussian naive Bayes classifier that supports
-        categories, missing values and weights.
+        Classifier that is fitted in every stage (base classifier). None: `MixtureClassifier(1, "VVI")`, a Gaussian
+        naive Bayes classifier that supports categories, missing values and weights.
     n_estimators : int, default=50
         Maximum number of stages; with more than two classes, of each class.
     beta : float, default=0.5

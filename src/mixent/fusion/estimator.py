@@ -80,9 +80,9 @@ class Fuser(Estimator):
     confidence : float, default=0.95
         Level of the intervals. 1 - confidence is the significance level of the tests.
     tol : float, default=1e-4
-        Tolerance of "min-divergence": value of `gap_` at which to stop, in nats per item.
+        Stop when `gap_` is below this value, in nats per item; only used with method="min-divergence".
     max_iter : int, default=5000
-        Maximum number of passes of the optimizer.
+        Maximum number of iterations of the optimizer.
 
     Attributes
     ----------

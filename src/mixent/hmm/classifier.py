@@ -42,7 +42,8 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
     covariance, topology, transitions
         See `HiddenMarkovModel`.
     prior : "auto", float, None or HMMPrior, default="auto"
-        See `HiddenMarkovModel`. Scales and frequencies of the prior are computed from the sequences of all classes.
+        Number of pseudo-rows of the prior, see `HiddenMarkovModel`; its scales and frequencies are computed from the
+        sequences of all classes.
     class_prior : "empirical", (C,) array or dict of label -> probability, default="empirical"
         Class priors: the class frequencies of the training sequences, or these values.
     init : "auto" or "random", default="auto"

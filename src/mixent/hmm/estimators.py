@@ -64,7 +64,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
     tol : float, default=1e-5
         EM stops when the gain of a pass is below this value, in nats per step.
     max_iter : int, default=500
-        Maximum number of passes over the data.
+        Maximum number of iterations (passes over the data).
     accelerate : bool, default=True
         Whether to use SQUAREM extrapolation; an extrapolated step is accepted only if it increases the objective.
     categorical : "auto" or list, default="auto"

@@ -63,17 +63,17 @@ class MaxEntClassifier(EntropyModel):
         prior is on the multiplier times this range. "auto" chooses the variance by cross-validated log-loss. None: no
         prior; the multipliers then diverge where the classes are separable or a value never occurs with a class.
     solver : {"auto", "bohning", "iis", "lbfgs"}, default="auto"
-        "bohning": fixed bound on the curvature, with acceleration; "iis": improved iterative scaling; "lbfgs": L-BFGS;
-        "auto": Newton's method for small tables and L-BFGS for others.
+        Optimization algorithm. "bohning": fixed bound on the curvature, with acceleration; "iis": improved iterative
+        scaling; "lbfgs": L-BFGS; "auto": Newton's method for small tables and L-BFGS for others.
     class_prior : "empirical", array of shape (n_classes,) or dict of label -> probability, default="empirical"
         Class priors at prediction: those of the training rows, or the given probabilities.
     cv : int, splitter or list of (train, test), default=5
-        Folds that choose the variance if prior_variance="auto".
+        Cross-validation folds that choose the variance if prior_variance="auto".
     tol : float, default=1e-8
         Stop when the gain of a step is below this value, in nats per row; with "bohning" and "iis", when the guaranteed
         gain is.
     max_iter : int, default=2000
-        Maximum number of passes over the data. A few more passes refine the class biases.
+        Maximum number of iterations (passes over the data). A few more passes refine the class biases.
     categorical : "auto" or list, default="auto"
         Columns to treat as categories, whatever their type.
     random_state : int, RandomState or None, default=None

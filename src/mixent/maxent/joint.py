@@ -66,12 +66,12 @@ class MaxEntJoint(FittedByRun, Estimator):
         pseudo-likelihood of held-out rows. None: no prior; the multipliers of pairs of values that never occur together
         then have no finite optimum.
     solver : {"lbfgs", "iis"}, default="lbfgs"
-        L-BFGS, or improved iterative scaling with extrapolation. Both reach the same optimum, but iterative scaling
-        takes small steps: use a tolerance a hundred times smaller.
+        Optimization algorithm: L-BFGS, or improved iterative scaling with extrapolation. Both reach the same optimum,
+        but iterative scaling takes small steps: use a tolerance a hundred times smaller.
     tol : float, default=1e-5
         Stop when the gain of a pass is below this value, in nats per row.
     max_iter : int, default=1000
-        Maximum number of passes over the data.
+        Maximum number of iterations (passes over the data).
     categorical : "auto" or list, default="auto"
         Columns to treat as categories, whatever their type.
     random_state : int, RandomState or None, default=None

@@ -34,8 +34,9 @@ class ComponentFeatures(ComponentOptions):
     Parameters
     ----------
     kind : {"union", "class", "pooled"}, default="union"
-        "union": one mixture per class, with responsibilities over the components of all classes; "pooled": one mixture
-        of all rows; "class": responsibilities within the mixture of each class, with multipliers for that class only.
+        Kind of the mixtures. "union": one per class, with responsibilities over the components of all classes;
+        "pooled": one of all rows; "class": responsibilities within the mixture of each class, with multipliers for that
+        class only.
     max_components : int, default=6
         Maximum number of components of a mixture (of each class).
     means : bool, default=True
@@ -113,7 +114,7 @@ class ForwardSelection(Options):
     Parameters
     ----------
     criterion : {"bic", "validation"}, default="bic"
-        When to stop: by BIC, or by the log-loss of held-out rows.
+        Criterion that selects the number of features: BIC, or the log-loss of held-out rows.
     validation : float, default=0.2
         Share of the labelled rows that is held out; only used with criterion="validation".
 

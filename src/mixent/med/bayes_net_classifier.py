@@ -74,7 +74,7 @@ class MEDBayesNetClassifier(MEDModelBase):
         N_vqr / sum_r N_vqr of each class and the training shares, whatever the bias. Then `predict` follows the
         probabilities, and `decision_function` remains the expected log-ratio.
     cv : int, splitter or list of (train, test)
-        Cross-validation splits for C="auto" and for the calibration. A list holds positions among the labelled rows.
+        Cross-validation folds for C="auto" and for the calibration. A list holds positions among the labelled rows.
     tol : float
         Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int

@@ -106,7 +106,7 @@ class MEDClassifier(MEDBase):
     standardize : bool
         Scale continuous columns to mean 0 and variance 1.
     cv : int, splitter or list of (train, test)
-        Cross-validation splits for C="auto" and for the calibration. A list holds positions among the labelled rows.
+        Cross-validation folds for C="auto" and for the calibration. A list holds positions among the labelled rows.
     tol : float
         Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int

@@ -49,7 +49,7 @@ class MEDGaussianClassifier(MEDBase):
     """Maximum entropy discrimination with Gaussian class densities, whose log-ratios have quadratic boundaries.
 
     The parameters of the Gaussian of every class have a Normal-Wishart distribution. The prior is the posterior given
-    the rows of the class and pseudo-observations with a given mean and covariance (`prior`). Of all distributions
+    the rows of the class and pseudo-rows with a given mean and covariance (`prior`). Of all distributions
     under which every training row attains its required margin in expectation, the solution is the one closest to this
     prior (least relative entropy; [1]_, section 3.1.1).  Maximizes the dual
 
@@ -71,7 +71,7 @@ class MEDGaussianClassifier(MEDBase):
         [1]_), unless a `Margin` sets another. Unlabelled rows are only used if that margin is positive; with such rows
         set a larger quantile, such as ``Margin("laplace", quantile=0.5)``.
     prior : "auto", float or GaussianPrior
-        Number of pseudo-observations of the prior. "auto": 1, or as many as the number of columns requires. A
+        Number of pseudo-rows of the prior. "auto": 1, or as many as the number of columns requires. A
         `GaussianPrior` also holds their mean and covariance.
     kernel : "rbf", "poly", RBF, Polynomial, KernelFunction, callable or None
         Kernel function. None: Gaussians of the columns. Otherwise Gaussians of the leading kernel principal components,
@@ -89,7 +89,7 @@ class MEDGaussianClassifier(MEDBase):
         the training shares, whatever the bias. `predict` follows the probabilities; with "temperature" and None these
         agree with `decision_function`.
     cv : int, splitter or list of (train, test)
-        Cross-validation splits for C="auto" and for the calibration. A list holds positions among the labelled rows.
+        Cross-validation folds for C="auto" and for the calibration. A list holds positions among the labelled rows.
     tol : float
         Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int

@@ -67,15 +67,15 @@ class Margin(Options):
 
 
 class GaussianPrior(Options):
-    """Normal-Wishart prior of the Gaussian of each class, as pseudo-observations with a mean and a covariance.
+    """Normal-Wishart prior of the Gaussian of each class, as pseudo-rows with a mean and a covariance.
 
     Parameters
     ----------
     strength : "auto" or float
-        Number of pseudo-observations. "auto": 1, or as many as the number of columns requires. 0: no prior, as in
+        Number of pseudo-rows. "auto": 1, or as many as the number of columns requires. 0: no prior, as in
         Jaakkola, Meila and Jebara 1999.
     mean, cov : arrays or None
-        Mean and covariance matrix of the pseudo-observations, in the units of the columns. None: the mean of all rows
+        Mean and covariance matrix of the pseudo-rows, in the units of the columns. None: the mean of all rows
         and the covariance within classes.
 
     Examples
@@ -113,7 +113,7 @@ class GaussianPrior(Options):
 
     @property
     def n_rows(self) -> float | None:
-        """Number of pseudo-observations; None: depends on the number of columns."""
+        """Number of pseudo-rows; None: depends on the number of columns."""
         return None if isinstance(self.strength, str) else float(self.strength)
 
 
@@ -123,8 +123,8 @@ class Tables(Options):
     Parameters
     ----------
     kind : "fixed" or "integrated"
-        Fixed at the smoothed marginals of the class's rows, or with Dirichlet distributions that are learned together
-        with the trees (Jaakkola, Meila and Jebara 1999, appendix B).
+        Kind of the tables: fixed at the smoothed marginals of the class's rows, or with Dirichlet distributions that
+        are learned together with the trees (Jaakkola, Meila and Jebara 1999, appendix B).
     ess : float
         Equivalent sample size of the Dirichlet prior, spread evenly over the cells of every table.
     continuous : "auto", "gaussian" or "quantized"

@@ -73,7 +73,7 @@ class MEDTreeClassifier(MEDModelBase):
     calibration : "temperature", "affine" or None
         Calibration of the probabilities; see MEDClassifier.
     cv : int, splitter or list of (train, test)
-        Cross-validation splits for C="auto" and for the calibration. A list holds positions among the labelled rows.
+        Cross-validation folds for C="auto" and for the calibration. A list holds positions among the labelled rows.
     tol : float
         Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int

@@ -65,7 +65,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
     tol : float, default=1e-6
         EM stops when the gain of a pass is below this value, in nats per row.
     max_iter : int, default=1000
-        Maximum number of passes over the data.
+        Maximum number of iterations (passes over the data).
     accelerate : bool, default=True
         Whether to use SQUAREM extrapolation [3]_; an extrapolated step is accepted only if it increases the objective.
     categorical : "auto" or list, default="auto"

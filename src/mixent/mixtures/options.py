@@ -24,7 +24,7 @@ class Search(Options):
     Parameters
     ----------
     criterion : "cv", "bic", "icl", "dic", "dic_robust", "cbic" or None, default=None
-        Criterion of n_components="auto"; lower is better. None is the default of the estimator.
+        Criterion that selects the components if n_components="auto"; lower is better. None: default of the estimator.
 
         * "cv": the log-loss of held-out rows. The temperature of the probabilities is estimated from the same rows;
           with growth="restart" and per_class=False, the strength of the prior is selected, too. For `GaussianMixture`,
@@ -36,7 +36,7 @@ class Search(Options):
           and with the penalty of BIC.
         * "cbic": BIC of p(class | x).
     max_components : int or None, default=None
-        Largest number of components tried. None is the default of the estimator.
+        Maximum number of components tried. None is the default of the estimator.
     growth : "restart" or "incremental", default="restart"
         How K components are found: by EM from `init`, or one at a time. With "incremental", candidates from the leaves
         of a kd-tree are fitted with all other components fixed, the best is added, and EM continues (`path_`).
@@ -44,7 +44,7 @@ class Search(Options):
         How incremental growth selects a candidate: by penalized likelihood among the few best candidates, or by the
         criterion after full EM of all candidates (much slower).
     cv : int, splitter or list of (train, test), default=5
-        Folds of criterion="cv".
+        Cross-validation folds of criterion="cv".
     per_class : bool, default=False
         Whether to select the number of components and structure separately for each class. Only used by
         `MixtureClassifier`.
@@ -186,7 +186,7 @@ class Conditional(Options):
         Strength of the regularization towards the initial solution, in pseudo-rows per component; "auto" is the
         geometric mean of the number of numeric columns + 2 and the number of free parameters of a component.
     solver : "ebw" or "lbfgs", default="ebw"
-        Extended Baum-Welch or L-BFGS.
+        Optimization algorithm: extended Baum-Welch or L-BFGS.
     validation : float or None, default=None
         Early stopping: hold out this share of the labelled rows, determine the number of passes after which their score
         no longer improves, then train with all rows for this number of passes.

@@ -51,8 +51,8 @@ class SharedMixtureClassifier(BayesMixture):
     class_prior : "empirical", (C,) array or dict of label -> probability, default="empirical"
         Class priors: estimated with the other parameters, or fixed at these values.
     training : "likelihood", "conditional", "error", Conditional or MinimumError, default="likelihood"
-        Objective, see above. With "likelihood", the model also describes the distribution of the rows; the others give
-        better decisions if the densities are not exactly Gaussian.
+        Objective of the training, see above. With "likelihood", the model also describes the distribution of the rows;
+        the others give better decisions if the densities are not exactly Gaussian.
     search : None, str or Search, default=None
         How components are found and, with n_components="auto", selected: a criterion ("cv", "bic", "icl", "dic",
         "dic_robust", "cbic") or a `Search`. The default criterion is "cv", with up to 12 components.
@@ -64,7 +64,7 @@ class SharedMixtureClassifier(BayesMixture):
     tol : float, default=1e-5
         Training stops when the gain of a pass is below this value, in nats per row.
     max_iter : int, default=500
-        Maximum number of passes over the data.
+        Maximum number of iterations (passes over the data).
     accelerate : bool, default=True
         Whether to use SQUAREM extrapolation; an extrapolated step is accepted only if it increases the objective.
     categorical : "auto" or list, default="auto"
