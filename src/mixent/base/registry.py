@@ -142,7 +142,7 @@ def register(
 
 
 def _check_names_in_files(entry: Entry) -> None:
-    """Refuse a class that files could not tell from another one."""
+    """Refuse a class whose name in files is that of another class."""
     known: dict[str, type] = {}
     for cls in [cls for e in (*_entries.values(), entry) for cls in (e.cls, *e.parts)]:
         other = known.setdefault(name_in_files(cls), cls)
