@@ -150,7 +150,7 @@ def test_of_a_linear_model_the_contributions_are_its_terms():
     expected = coef * (WIDE[:6] - tuned.background_.X.mean(axis=0))
     np.testing.assert_allclose(tuned.explain(WIDE[:6], 1).parts, expected, rtol=1e-9, atol=1e-9)
     med = MEDClassifier("linear", C=1.0, calibration=None).fit(WIDE, SIDES)
-    expected = med.coef_ / med.encoder_.scale * (WIDE[:6] - med.background_.X.mean(axis=0))
+    expected = med.coef_ * (WIDE[:6] - med.background_.X.mean(axis=0))
     np.testing.assert_allclose(med.explain(WIDE[:6], 1).parts, expected, rtol=1e-9, atol=1e-9)
 
 
