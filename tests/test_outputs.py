@@ -1,12 +1,17 @@
 """Results with a row per row of a table have its library and row labels; samples are like the training table."""
 
+from copy import deepcopy
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
 
+import mixent
 from mixent import GaussianMixture, HiddenMarkovModel, HMMClassifier, MaxEntJoint
 from mixent.data import Origin
 
@@ -50,6 +55,13 @@ def of_subject(name, frame=TABLE):
     """The rows of an estimator as a pandas table, and whether they have names."""
     given = SUBJECTS[name].X
     return frame if given is TABLE else pd.DataFrame(given, columns=[f"step {j}" for j in range(given.shape[1])])
+
+
+@cache
+def subject_in(name, library):
+    """The rows of an estimator in a library, and the estimator fitted to them: those who ask do not change it."""
+    given = TO[library](of_subject(name))
+    return given, fitted_to(name, given)
 
 
 # --- missing values filled --------------------------------------------------------------------------------------------
@@ -141,13 +153,13 @@ def test_categories_of_training_rows_are_added_where_the_table_lacks_them():
 @pytest.mark.parametrize("library", TO)
 @pytest.mark.parametrize("name", having("sample"))
 def test_samples_are_like_the_training_table(name, library):
-    given = TO[library](of_subject(name))
-    drawn, labels = fitted_to(name, given).sample(7, random_state=0)
+    given, model = subject_in(name, library)
+    drawn, labels = model.sample(7, random_state=0)
     assert type(drawn) is type(given) and names_of(drawn) == names_of(given) and len(labels) == 7
     table = drawn if library == "pandas" else drawn.to_pandas()
     if "color" in table:
         assert set(table["color"]) <= set(TABLE["color"])
-    again, _ = fitted_to(name, of_subject(name)).sample(7, random_state=0)
+    again, _ = subject_in(name, "pandas")[1].sample(7, random_state=0)
     pd.testing.assert_frame_equal(table, again, check_dtype=False)
 
 
@@ -156,6 +168,13 @@ def test_samples_of_a_model_of_an_array_are_an_array(name):
     array = of_subject(name).to_numpy(dtype=object if SUBJECTS[name].X is TABLE else float)
     drawn, _ = fitted_to(name, array).sample(7, random_state=0)
     assert isinstance(drawn, np.ndarray) and drawn.shape == (7, array.shape[1]) and drawn.dtype == array.dtype
+
+
+def test_a_loaded_model_draws_rows_in_the_same_library(tmp_path):
+    model = subject_in("GaussianMixture", "polars")[1]
+    mixent.save(model, tmp_path / "model.mixent")
+    drawn = mixent.load(tmp_path / "model.mixent").sample(3, random_state=0)[0]
+    assert drawn.equals(model.sample(3, random_state=0)[0])
 
 
 def test_sampled_sequences():
@@ -172,8 +191,8 @@ def test_sampled_sequences():
 @pytest.mark.parametrize("library", TO)
 @pytest.mark.parametrize("name", having("decision"))
 def test_decisions_have_the_row_labels(name, library):
-    given = TO[library](of_subject(name))
-    decision = fitted_to(name, given).decision(given, reject=0.3)
+    given, model = subject_in(name, library)
+    decision = model.decision(given, reject=0.3)
     assert_like(decision.frame(), given)
     assert names_of(decision.frame()) == ["label", "expected_cost", "rejected"]
     assert column(decision.frame(), "label") == decision.labels.tolist()
@@ -182,10 +201,16 @@ def test_decisions_have_the_row_labels(name, library):
 @pytest.mark.parametrize("library", TO)
 @pytest.mark.parametrize("name", having("explain"))
 def test_explanations_have_the_row_labels(name, library):
-    given = TO[library](of_subject(name))
-    explanation = fitted_to(name, given).explain(given)
+    given, model = subject_in(name, library)
+    explanation = model.explain(given)
     assert_like(explanation.frame(), given)
     assert len(names_of(explanation.frame())) == 4 + len(explanation.names)
+
+
+def test_explanations_of_other_libraries_have_the_row_labels():
+    given = TO["pandas"](TABLE[["height", "age"]])
+    explanation = mixent.explain(GaussianNB().fit(given, Y), given[:3], background=given)
+    assert_like(explanation.frame(), given[:3])
 
 
 def test_a_column_called_label_is_a_part_of_its_own():
@@ -203,8 +228,8 @@ def test_decisions_of_sequences_with_a_row_per_step_have_no_row_labels():
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize("name", having("transform"))
 def test_transformed_rows_are_arrays_unless_set_output_is_used(name, library):
-    given = TO[library](of_subject(name))
-    model = fitted_to(name, given)
+    given, model = subject_in(name, library)
+    model = deepcopy(model)
     plain = model.transform(given)
     assert isinstance(plain, np.ndarray)
     framed = model.set_output(transform=library).transform(given)
@@ -216,8 +241,8 @@ def test_transformed_rows_are_arrays_unless_set_output_is_used(name, library):
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "score_samples", "decision_function"])
 def test_values_of_rows_are_arrays(method):
     for name in having(method):
-        given = TO["polars"](of_subject(name))
-        assert isinstance(getattr(fitted_to(name, given), method)(given), np.ndarray), name
+        given, model = subject_in(name, "polars")
+        assert isinstance(getattr(model, method)(given), np.ndarray), name
 
 
 def test_the_origin_of_an_array_is_none():

@@ -102,7 +102,7 @@ def library_of(X: Any) -> str:
         return ""
     import narwhals.stable.v1 as nw
 
-    return str(nw.from_native(X, eager_only=True).implementation.value)
+    return nw.from_native(X, eager_only=True).implementation.name.lower()
 
 
 def check_names(X: Any) -> list:
