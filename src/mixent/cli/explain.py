@@ -127,14 +127,15 @@ def explain(
 
 
 def _check_explains(fitted: BaseEstimator, task: str, model: Path, label: str | None, by: str) -> None:
-    from mixent.base.capabilities import cells_of
+    from mixent.base.capabilities import cells_of, is_able
 
     if task == "novelty":
         if label is not None:
             raise typer.BadParameter(f"--label is not used: {model} holds a novelty detector, which has no classes")
         if by != "column":
             raise typer.BadParameter(f"--by must be column: {model} holds a novelty detector; got {by}")
-        return
+        if is_able(fitted, "explanations"):
+            return
     if task == "fusion":
         raise ValueError(
             f"{model} holds a fusion; `mixent predict --explain` writes the source with the largest part for each item"

@@ -82,9 +82,16 @@ def scored(fitted: BaseEstimator, X: pd.DataFrame | np.ndarray, *, explain: bool
     columns = {"score": score, "decision": decision, "outlier": decision < 0}
     if explain:
         parts = fitted.contributions(X)
-        names = np.array(fitted.schema_.names, dtype=object)
+        names = np.array(_column_names(fitted, X), dtype=object)
         columns |= {"feature": names[parts.argmin(axis=1)], "feature_part": parts.min(axis=1)}
     return columns
+
+
+def _column_names(fitted: BaseEstimator, X: Any) -> list[str]:
+    from mixent.base.registry import entry_of
+
+    schema = entry_of(fitted).columns(fitted)
+    return list(X.columns if schema is None else schema.names)
 
 
 def print_scored(screen: Screen, fitted: BaseEstimator, columns: dict[str, np.ndarray]) -> None:
@@ -103,7 +110,7 @@ def explain_scores(
     from mixent.base.text import row_texts
 
     columns, parts, values = scored(fitted, X, explain=False), fitted.contributions(X), row_texts(X)
-    names = list(fitted.schema_.names)
+    names = _column_names(fitted, X)
     if not in_full:
         print_scored(screen, fitted, columns)
         screen.print("Choose a row with --row to see what each column adds, or write all with -o.")

@@ -177,7 +177,7 @@ def _check_uses(fitted: BaseEstimator, task: str, model: Path, wanted: Wanted) -
     cells = cells_of(fitted)
     for option in wanted.given:
         tasks = [name for name, options in USES.items() if option in options]
-        cell = cells[NEEDS[option]] if option in NEEDS and task == "classification" else None
+        cell = cells[NEEDS[option]] if option in NEEDS else None
         note = "" if cell is None or not cell.note else f" ({cell.note})"
         refuse(
             (task not in tasks, f"{option} is only used with models for {', '.join(tasks)}; {model} holds a {kind}"),

@@ -398,7 +398,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
             soft_labels=IGNORED,
             absent_labels=IGNORED,
             mixed=no('with density="hmm": a row is a sequence of one variable') if self.density == "hmm" else YES,
-            explanations=NOTHING,
+            explanations=yes("by column: `contributions` to the score, which do not add up"),
             density=yes("expected log-probability; a lower bound with hidden variables"),
             shifted_priors=NOTHING,
             saved=YES,
