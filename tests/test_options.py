@@ -123,11 +123,11 @@ def test_a_name_has_one_meaning():
 
 def test_a_second_meaning_is_seen():
     second = {
-        "gamma": {("A: gamma", "Scale of the rows."), ("B: gamma", "Coefficient of the kernel.")},
+        "gamma": {("A: gamma", "Scale of rows."), ("B: gamma", "Coefficient of the kernel.")},
         "depth": {("A: x.depth", "Levels."), ("B: depth", "Levels.")},
         "own": {("A: own", "Of one."), ("A: x.own", "Of one.")},
     }
-    assert other_meanings(second) == ["A: gamma: Scale of the rows."]
+    assert other_meanings(second) == ["A: gamma: Scale of rows."]
     assert shared_names(second) == {"gamma", "depth"}
 
 

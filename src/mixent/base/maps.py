@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mixent.base.registry import kept_schema
 from mixent.base.style import color, legend, marker, plain, tidy
 from mixent.base.text import class_name
 from mixent.data import new_frame
@@ -43,24 +44,11 @@ def find_columns(est: Any, X: Any, columns: Sequence[int | str]) -> tuple[tuple[
     return (names[where[0]], names[where[1]]), (where[0], where[1])
 
 
-def on_two_columns(est: Any, where: tuple[int, int]) -> Any:
-    """The estimator on these two columns alone: itself, or its marginal."""
-    if getattr(est, "n_features_in_", 2) == 2 and where == (0, 1):
-        return est
-    marginal = getattr(est, "marginal", None)
-    if marginal is not None:
-        return marginal(where)
-    raise ValueError(
-        f"{type(est).__name__} has no marginal(columns), so its regions can be drawn for data of two columns only "
-        f"(this one was fitted to {est.n_features_in_}); fit it to the two columns you want to see"
-    )
-
-
 def refuse_categories(model: Any, names: Sequence[str]) -> None:
     """A map needs numbers on both axes."""
-    coded = getattr(getattr(model, "schema_", None), "categorical", ())
-    if len(coded):
-        columns = " and ".join(repr(names[j]) for j in coded)
+    schema = kept_schema(model)
+    if schema is not None and len(schema.categorical):
+        columns = " and ".join(repr(names[j]) for j in schema.categorical)
         raise ValueError(f"a map needs two continuous columns; the model takes {columns} as categorical")
 
 

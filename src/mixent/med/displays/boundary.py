@@ -28,7 +28,6 @@ from mixent.base.maps import (
     find_columns,
     map_grid,
     mesh_like,
-    on_two_columns,
     point_classes,
     refuse_categories,
 )
@@ -36,7 +35,7 @@ from mixent.base.style import INK, color
 from mixent.data import TableLike
 from mixent.med.estimator import MEDBase
 from mixent.med.gaussian_classifier import MEDGaussianClassifier
-from mixent.mixtures.displays.regions import gaussian_components
+from mixent.mixtures.displays.regions import gaussian_components, on_two_columns
 from mixent.show import Short
 
 

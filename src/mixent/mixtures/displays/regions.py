@@ -26,7 +26,6 @@ from mixent.base.maps import (
     jittered,
     map_grid,
     mesh_like,
-    on_two_columns,
     point_classes,
     refuse_categories,
 )
@@ -158,3 +157,21 @@ def gaussian_components(model: Any) -> tuple[np.ndarray | None, np.ndarray | Non
         return None, None
     means, covs = np.asarray(model.means_), np.asarray(model.covariances_)
     return (means, covs) if covs.shape == (len(means), 2, 2) else (None, None)
+
+
+def on_two_columns(est: Any, where: tuple[int, int]) -> Any:
+    """The estimator on these two columns alone: itself, or the marginal of a mixture.
+
+    Parameters
+    ----------
+    est : fitted estimator
+    where : positions of the columns
+    """
+    if getattr(est, "n_features_in_", 2) == 2 and where == (0, 1):
+        return est
+    if isinstance(est, MixtureModel):
+        return est.marginal(where)
+    raise ValueError(
+        f"{type(est).__name__} has no marginal(columns), so its regions can be drawn for data of two columns only "
+        f"(this one was fitted to {est.n_features_in_}); fit it to the two columns you want to see"
+    )
