@@ -26,7 +26,7 @@ def X(stock):
 def test_predictions_and_probabilities(mixent, model, X):
     result = mixent(*PREDICT, "-o", "out.csv")
     assert result.exit_code == 0, result.output
-    assert "60 rows; predicted:" in result.stdout and "Wrote out.csv" in result.stdout
+    assert "60 rows: " in result.stdout and "Wrote out.csv" in result.stdout
     out = pd.read_csv("out.csv")
     assert out.columns.tolist() == ["id", "predicted", "p(no)", "p(yes)"]
     assert out["predicted"].tolist() == model.predict(X).tolist()
@@ -85,8 +85,8 @@ def test_costs_and_reject(mixent, model, X):
     out = pd.read_parquet("out.parquet")
     assert 0 < out["rejected"].sum() < 60
     counts = out["decision"].value_counts()
-    told = ", ".join(f"{label}: {n}" for label, n in counts.items())
-    assert f"60 rows; decided: {told}, undecided: {out['rejected'].sum()}" in result.stdout
+    decisions = ", ".join(f"{n} {label}" for label, n in counts.items())
+    assert f"60 rows: {decisions}, {out['rejected'].sum()} undecided" in result.stdout
     assert out["decision"].isna().tolist() == expected.rejected.tolist() == out["rejected"].tolist()
     np.testing.assert_allclose(out["expected_cost"], expected.expected_cost)
     assert out["decision"].dropna().tolist() == [v for v in expected.labels if v is not None]
@@ -173,7 +173,7 @@ def test_a_joint_model_predicts_the_column_asked_for(mixent, stock, target):
         assert f"predicted: {expected.min():.4g} to {expected.max():.4g}, mean {expected.mean():.4g}" in result.stdout
     else:
         counts = pd.Series(expected).value_counts()
-        assert f"60 rows; predicted: {counts.index[0]}: {counts.iloc[0]}" in result.stdout
+        assert f"60 rows: {counts.iloc[0]} {counts.index[0]}" in result.stdout
 
 
 def test_without_a_target_the_last_column_is_predicted(mixent, stock):

@@ -218,7 +218,7 @@ def test_sources_that_differ_in_kind_fit_together(method):
     assert np.mean(fuser.labels_ == names[truth]) > (0.6 if method == "ml-sum" else 0.9)  # which the document got wrong
     np.testing.assert_allclose(fuser.predict_proba(answers), fuser.posterior_, atol=1e-12)
     assert np.isnan(fuser.drift_["context"].p_value) and np.isnan(fuser.drift_["silent"].p_value)
-    assert any("'silent'" in warning and "0%" in warning for warning in fuser.warnings_)
+    assert any("'silent'" in warning and "0\u00a0%" in warning for warning in fuser.warnings_)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -42,9 +42,10 @@ def listing(items: Sequence[str], most: int = 12) -> str:
     return ", ".join(items[:most]) + (f", and {more} more" if more > 0 else "")
 
 
-def percent(share: float) -> str:
-    """A share as a percentage, with a decimal only close to 0 and 100."""
-    digits = 0 if 0.01 <= share <= 0.99 or share in (0.0, 1.0) else 1
+def percent(share: float, digits: int | None = None) -> str:
+    """A share as a percentage; with `digits` None, with a decimal only close to 0 and 100."""
+    if digits is None:
+        digits = 0 if 0.01 <= share <= 0.99 or share in (0.0, 1.0) else 1
     return f"{100 * share:.{digits}f}\u00a0%"
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mixent.base.text import count
+from mixent.base.text import count, percent
 from mixent.cli.console import Screen, current_screen, shown
 from mixent.cli.options import READ_AS
 from mixent.cli.parsing import column_names, names_in
@@ -273,7 +273,7 @@ def _print_size(screen: Screen, path: Path, table: Table) -> None:
     for column in table.schema.columns:
         kinds[column.kind] = kinds.get(column.kind, 0) + 1
     n_columns = len(table.schema.columns)
-    share = f", {n_missing / (table.n_rows * n_columns):.1%} of the cells missing" if n_missing else ""
+    share = f", {percent(n_missing / (table.n_rows * n_columns), 1)} of the cells missing" if n_missing else ""
     listing = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
     size = f"{count(table.n_rows, 'row')}, {count(n_columns, 'column')} ({listing}){share}"
     screen.print(f"[bold]{shown(path)}[/]: {size}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mixent.base.text import count
+from mixent.base.text import count, percent
 from mixent.cli import options as opt
 from mixent.cli.console import Screen, session, shown
 from mixent.cli.data import Data, Roles, read_data
@@ -230,6 +230,6 @@ def _print_scores(screen: Screen, estimator: BaseEstimator, table: Data) -> None
         return
     score = score_table(table.y[known], proba, estimator.classes_, weight)
     screen.print(
-        f"On the training rows: log-loss {score['log_loss']:.3f} nats, error {score['error']:.1%} (optimistic; "
+        f"On the training rows: log-loss {score['log_loss']:.3f} nats, error {percent(score['error'], 1)} (optimistic; "
         "`mixent compare` scores rows that were held out)"
     )

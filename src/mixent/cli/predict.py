@@ -10,7 +10,7 @@ import typer
 
 from mixent.base.text import count
 from mixent.cli import options as opt
-from mixent.cli.console import Screen, named, session, shown
+from mixent.cli.console import Screen, named, session
 from mixent.cli.data import listed, names_of, need_columns, read_as_written, read_table
 from mixent.cli.output import STDOUT, check_table_output, harmless, write_table
 from mixent.cli.parsing import refuse
@@ -342,7 +342,7 @@ def _print_counts(screen: Screen, columns: dict[str, np.ndarray]) -> None:
     name, values = next(iter(columns.items()))
     n_rows = count(len(values), "row")
     if "rejected" in columns:
-        name, values = "decided", columns["decision"][~columns["rejected"]]
+        values = columns["decision"][~columns["rejected"]]
     if values.dtype.kind == "f":
         screen.print(f"{n_rows}; {name}: {values.min():.4g} to {values.max():.4g}, mean {values.mean():.4g}")
         return
@@ -350,10 +350,10 @@ def _print_counts(screen: Screen, columns: dict[str, np.ndarray]) -> None:
     for value in values.tolist():
         tally[value] = tally.get(value, 0) + 1
     most = sorted(tally.items(), key=lambda item: -item[1])
-    text = shown if name == "component" else named
-    counts = [f"{text(label)}: {n}" for label, n in most[:MOST_LABELS]] + ["..."] * (len(most) > MOST_LABELS)
+    text = (lambda k: f"in component {k}") if name == "component" else named
+    counts = [f"{n} {text(label)}" for label, n in most[:MOST_LABELS]] + ["..."] * (len(most) > MOST_LABELS)
     if "rejected" in columns:
-        counts.append(f"undecided: {int(columns['rejected'].sum())}")
-    screen.print(f"{n_rows}; {name}{'' if name == 'component' else ':'} {', '.join(counts)}")
+        counts.append(f"{int(columns['rejected'].sum())} undecided")
+    screen.print(f"{n_rows}: {', '.join(counts)}")
     if "rejected" in columns:
         screen.print(f"Expected cost per row {columns['expected_cost'].mean():.3g}")

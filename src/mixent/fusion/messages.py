@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mixent.base.multiple_tests import holm
-from mixent.base.text import count
+from mixent.base.text import count, percent
 from mixent.fusion.batch import Batch
 from mixent.fusion.decisions import answer_text
 from mixent.fusion.methods import MIN_ROWS
@@ -74,9 +74,9 @@ def _unanswered(layout: Layout, batch: Batch) -> list[str]:
     rare = [(float(share), name) for share, name in zip(shares, layout.names) if share < 0.5]
     if len(rare) > 3:
         share, name = min(rare)
-        out.append(f"{len(rare)} sources answered less than half of the items, {name!r} only {share:.0%}")
+        out.append(f"{len(rare)} sources answered less than half of the items, {name!r} only {percent(share, 0)}")
     else:
-        out += [f"source {name!r} answered only {share:.0%} of the items" for share, name in rare]
+        out += [f"source {name!r} answered only {percent(share, 0)} of the items" for share, name in rare]
     return out
 
 
@@ -95,8 +95,9 @@ def _drifted(fuser: Fuser) -> list[str]:
     symbol = int(np.abs(first.observed - first.expected).argmax())
     answer = answer_text(layout.calibrations[layout.names.index(names[0])], symbol)
     out = [
-        f"source {names[0]!r} may have drifted: {first.observed[symbol]:.1%} of its answers are {answer!r}, whereas "
-        f"its calibration and the other sources imply {first.expected[symbol]:.1%} (p = {first.p_value:.2g})"
+        f"source {names[0]!r} may have drifted: {percent(first.observed[symbol], 1)} of its answers are {answer!r}, "
+        f"whereas its calibration and the other sources imply {percent(first.expected[symbol], 1)} "
+        f"(p = {first.p_value:.2g})"
     ]
     if len(names) > 1:
         others = ", ".join(map(repr, names[1:]))
@@ -127,7 +128,8 @@ def _priors(fuser: Fuser) -> list[str]:
     if test.significant:
         training = isinstance(fuser.class_prior, str) and fuser.class_prior == "training"
         intervals = ", ".join(
-            f"{label} {low:.1%} to {high:.1%}" for label, low, high in zip(classes, estimate.low, estimate.high)
+            f"{label} {percent(low, 1)} to {percent(high, 1)}"
+            for label, low, high in zip(classes, estimate.low, estimate.high)
         )
         out.append(
             "the class priors of this batch differ significantly from "
@@ -136,12 +138,12 @@ def _priors(fuser: Fuser) -> list[str]:
         )
     for label, high in zip(classes, estimate.high):
         if high < 0.02:
-            out.append(f"class {label!r} is rare or absent in this batch (at most {high:.1%} of the items)")
+            out.append(f"class {label!r} is rare or absent in this batch (at most {percent(high, 1)} of the items)")
     for label, low, high in zip(classes, estimate.low, estimate.high):
         if high - low > WIDE:
             out.append(
-                f"the prior of class {label!r} is uncertain ({low:.0%} to {high:.0%}), because the sources do not "
-                "separate it well from the other classes or were calibrated on few rows"
+                f"the prior of class {label!r} is uncertain ({percent(low, 0)} to {percent(high, 0)}), because the "
+                "sources do not separate it well from the other classes or were calibrated on few rows"
             )
     return out
 

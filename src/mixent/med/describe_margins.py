@@ -160,7 +160,7 @@ def _labels_text(facts: Mapping[str, Any]) -> str:
     n, certain = facts["inferred_labels"]["rows"], facts["inferred_labels"]["certain"]
     return (
         f"{count(n, 'row')} without a certain label were used; the inferred labels of {certain} have a probability of "
-        f"at least {CERTAIN:.0%}"
+        f"at least {percent(CERTAIN)}"
     )
 
 

@@ -13,7 +13,7 @@ def test_a_source_that_answers_few_items():
     labels = ["no", "yes"] * 50
     one = Calibration.from_predictions(labels, labels)
     fuser = Fuser({"a": one, "b": one, "silent": one}).fit({"a": labels, "b": labels})
-    assert any(warning.startswith("source 'silent' answered only 0% of the items") for warning in fuser.warnings_)
+    assert any(warning.startswith("source 'silent' answered only 0\u00a0% of the items") for warning in fuser.warnings_)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_every_warning_has_its_case():
     holes = {name: [*v[:-7], *[None] * 7] for name, v in calm["answers"].items()}
     say("no source answered 7 items; the class priors are used as posteriors", sources=calm["sources"], answers=holes)
     half = {**calm["answers"], "s0": [None if i % 3 else v for i, v in enumerate(calm["answers"]["s0"])]}
-    say("source 's0' answered only 34% of the items", sources=calm["sources"], answers=half)
+    say("source 's0' answered only 34\u00a0% of the items", sources=calm["sources"], answers=half)
     big = pair(600)
     worn = {**big["answers"], "s0": ["a"] * 500 + big["answers"]["s0"][500:]}
     say("source 's0' may have drifted: ", sources=big["sources"], answers=worn)

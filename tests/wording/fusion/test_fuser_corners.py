@@ -52,4 +52,4 @@ def test_many_quiet_sources_are_one_warning():
         name: [("a" if i % 3 else "b") if i % 6 == j else None for i in range(60)] for j, name in enumerate(sources)
     }
     told = Fuser(sources, method="product").fit(answers).warnings_
-    assert told[0] == "6 sources answered less than half of the items, 'w0' only 17%"
+    assert told[0] == "6 sources answered less than half of the items, 'w0' only 17\u00a0%"

@@ -16,7 +16,9 @@ def test_a_share_nobody_can_tell_has_an_interval_of_everything():
         dict(zip(fuser.classes_, fuser.prior_estimate_.high)),
     )
     assert low["flu"] == low["cold"] == 0 and high["flu"] == high["cold"] == 1
-    assert not fuser.prior_shift_.significant and any("'flu' is uncertain (0% to 100%)" in w for w in fuser.warnings_)
+    assert not fuser.prior_shift_.significant and any(
+        "'flu' is uncertain (0\u00a0% to 100\u00a0%)" in w for w in fuser.warnings_
+    )
     silent = Fuser({"x": coarse}, method="product").fit({"x": [None] * 30})
     assert silent.prior_estimate_.low.max() == 0 and silent.prior_estimate_.high.min() == 1
 
