@@ -18,8 +18,8 @@ from mixent.base.shapley import Games
 from mixent.base.text import readable, value_text
 from mixent.core.arrays import Array
 from mixent.data import Schema, Table, read_features
+from mixent.data.cells import raw_columns
 from mixent.data.export import to_frame
-from mixent.data.frames import is_frame
 from mixent.show import Short
 
 N_BACKGROUND = 50
@@ -171,24 +171,11 @@ def play(games: Games, log_proba: Callable[[np.ndarray], Array], rivals: Rivals)
 def column_values(table: Table) -> list[list[str]]:
     """The values of each row as the user gave them; "missing" where there is none."""
     schema, absent_column = table.schema, [None] * table.n_rows
-    columns = [[cell_text(value) for value in raw or absent_column] for raw in _raw_columns(table.given, schema)]
+    columns = [[cell_text(value) for value in raw or absent_column] for raw in raw_columns(table.given, schema)]
     for place, j in enumerate(schema.continuous):
         absent = np.isnan(table.X[:, place])
         columns[j] = ["missing" if none else text for none, text in zip(absent, columns[j])]
     return [list(row) for row in zip(*columns)]
-
-
-def _raw_columns(given: Any, schema: Schema) -> list[list[Any] | None]:
-    """The values of each column, by name if the training table had names; None for a column that is not there."""
-    if not is_frame(given):
-        return np.asarray(given, dtype=object).T.tolist()
-    import narwhals as nw  # no DataFrame library is imported until a DataFrame comes
-
-    frame = nw.from_native(given, eager_only=True)
-    if not schema.named:
-        return [series.to_list() for series in frame.iter_columns()]
-    known = {str(series.name): series for series in frame.iter_columns()}
-    return [known[name].to_list() if name in known else None for name in schema.names]
 
 
 def cell_text(value: Any) -> str:

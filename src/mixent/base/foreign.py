@@ -18,6 +18,7 @@ from mixent.base.explanation import AGNOSTIC, Explanation, Rivals, shapley_name
 from mixent.base.registry import find
 from mixent.base.shapley import Games
 from mixent.base.text import count
+from mixent.data.cells import mixed_frames
 from mixent.data.frames import is_frame
 from mixent.data.table import n_rows_of
 
@@ -153,7 +154,7 @@ def explain(model: Any, X: Any, background: Any = None, *, label: Any = None, ri
     some = _safe_indexing(background, np.linspace(0, n - 1, min(N_BACKGROUND, n)).astype(int))
     games = Games.of(n_rows_of(X), n_rows_of(some), np.shape(X)[1])
     rivals = Rivals.of(_log_proba(model, X), model.classes_, label, rival, X)
-    mix = _mixed_frames(some, X) if is_frame(X) else _mixed_arrays(some, X)
+    mix = mixed_frames(some, X) if is_frame(X) else _mixed_arrays(some, X)
     baseline, parts = play(games, lambda index: _log_proba(model, mix(index)), rivals)
     names = [str(name) for name in getattr(X, "columns", [f"x{j}" for j in range(np.shape(X)[1])])]
     method, values = shapley_name(AGNOSTIC, games.plan.sampled), partial(_texts, X)
@@ -172,16 +173,3 @@ def _mixed_arrays(background: Any, X: Any) -> Callable[[np.ndarray], np.ndarray]
     """Origin of each cell -> rows."""
     rows = np.concatenate([np.asarray(background), np.asarray(X)])
     return lambda index: rows[index, np.arange(rows.shape[1])]
-
-
-def _mixed_frames(background: Any, X: Any) -> Callable[[np.ndarray], Any]:
-    """Origin of each cell -> rows, in the same DataFrame library."""
-    import narwhals as nw
-
-    rows = nw.concat([nw.from_native(part, eager_only=True) for part in (background, X)])
-
-    def mix(index: np.ndarray) -> Any:
-        cells = [rows[:, j][index[:, j].tolist()].alias(name) for j, name in enumerate(rows.columns)]
-        return rows[index[:, 0].tolist(), :].with_columns(*cells).to_native()
-
-    return mix
