@@ -179,3 +179,49 @@ def test_saved_and_loaded_without_more_trust(name, tmp_path):
     model.predict_proba(X)  # saving took nothing from it
     with pytest.raises(TypeError, match="mixent's own"):
         mixent.save(model, tmp_path / "n.mixent")
+
+
+def test_out_of_bag_scores_take_one_fit_for_each_setting(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 3)), np.arange(150) % 2
+    X[:, 0] += y
+    forest, fits = RandomForestClassifier(40), []
+    monkeypatch.setattr(RandomForestClassifier, "fit", counting(RandomForestClassifier.fit, fits))
+    model = TunedClassifier(forest, {"min_samples_leaf": [1, 30]}, encoding="codes", cv="oob", random_state=0).fit(X, y)
+    assert len(fits) == 2 + 1 and model.search_[0]["params"] == model.best_params_
+    seed = model.model_.random_state
+    alone = RandomForestClassifier(40, random_state=seed, **model.best_params_).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), np.maximum(alone.predict_proba(X), 1e-15), rtol=1e-9)
+    votes = fits[0].oob_decision_function_[np.arange(150), y]
+    loss = -np.log(np.maximum(votes, 0.5 / (40 * np.exp(-1)))).mean()
+    assert {entry["params"]["min_samples_leaf"]: entry["log_loss"] for entry in model.search_}[1] == pytest.approx(loss)
+
+
+def counting(fit, fits):
+    def wrapped(self, *args, **options):
+        fits.append(self)
+        return fit(self, *args, **options)
+
+    return wrapped
+
+
+def test_out_of_bag_scores_need_a_classifier_that_has_them():
+    with pytest.raises(ValueError, match="oob_score"):
+        TunedClassifier(LogisticRegression(), {"C": [1.0, 2.0]}, cv="oob").fit([[0.0], [1.0]], [0, 1])
+
+
+def test_early_stopping_is_on_the_rows_held_out():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), np.arange(200) % 2
+    X[:, 0] += y
+    rule = {"early_stopping": True, "n_iter_no_change": 5, "max_iter": 300, "learning_rate": 0.05}
+    grid, folds = {"max_leaf_nodes": [4, 15]}, list(StratifiedKFold(3).split(X, y))
+    model = TunedClassifier(HistGradientBoostingClassifier(**rule), grid, encoding="codes", cv=folds, random_state=0)
+    model.fit(X, y)
+    leaves, seed = model.search_[0]["params"], model.model_.random_state
+    n_iter = []
+    for train, test in folds:
+        trees = HistGradientBoostingClassifier(**rule, **leaves, random_state=seed)
+        n_iter.append(trees.fit(X[train], y[train], X_val=X[test], y_val=y[test]).n_iter_ - 5)
+    assert model.best_params_ == {**leaves, "max_iter": round(np.mean(n_iter)), "early_stopping": False}
+    assert model.model_.n_iter_ == model.best_params_["max_iter"] < 300

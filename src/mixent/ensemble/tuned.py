@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import has_fit_parameter
 
 from mixent.base.background import ExplainedByColumn
 from mixent.base.capabilities import FOREIGN, LEFT_OUT, YES, able, no, of_bases, yes
@@ -26,6 +28,7 @@ from mixent.ensemble.encoding import ENCODINGS, ColumnEncoding
 
 MOST_CODES = 255  # most categories of a column that gradient boosting of scikit-learn supports
 LEAST_VOTES = 1e-6  # in explanations: votes and leaves of other libraries are 0 where rows are few
+OOB_TREES = 60  # for each setting that is compared by out-of-bag scores
 LEAST = 1e-15  # least probability: a row with probability 0 costs 34.5 nats
 
 
@@ -51,7 +54,9 @@ class TunedClassifier(ExplainedByColumn, ProbabilisticClassifier):
         sum_n w_n log p(y_n | x_n)
 
     over the settings of `grid`, with the same folds for all; the best setting is fitted to all rows. The
-    classifier itself has its own objective.
+    classifier itself has its own objective. A classifier with `early_stopping=True` that takes validation rows, such as
+    gradient boosting of scikit-learn, stops on the rows held out in each fold; the final fit has the mean number of
+    iterations.
 
     Parameters
     ----------
@@ -64,8 +69,9 @@ class TunedClassifier(ExplainedByColumn, ProbabilisticClassifier):
         "bits": standardized numbers with missing values at the mean, one-hot categories, and an indicator for each
         column with missing values. "codes": unchanged numbers, then categories as codes, missing values as NaN, for
         trees; `categorical_features` is set if the classifier has it.
-    cv : int, splitter or list of (train, test), default=5
-        Cross-validation folds of the labelled rows, for the grid.
+    cv : int, splitter, list of (train, test) or "oob", default=5
+        Cross-validation folds of the labelled rows, for the grid. "oob": the out-of-bag log-loss of a classifier with
+        `oob_score`, such as a random forest, which takes one fit of 60 trees for each setting.
     categorical : "auto" or list, default="auto"
         Columns to treat as categories, whatever their type.
     random_state : int, RandomState or None, default=None
@@ -164,7 +170,7 @@ class TunedClassifier(ExplainedByColumn, ProbabilisticClassifier):
         """
         base, settings = self._base(), _settings(self.grid)
         check_choice("encoding", self.encoding, ENCODINGS)
-        check_folds("cv", self.cv)
+        _check_cv(self.cv, base)
         table = read_features(self, X, reset=True, categorical=self.categorical)
         weight = read_weights(sample_weight, table.n_rows)
         if weight is not None and not weight_arguments(base, weight):
@@ -181,8 +187,10 @@ class TunedClassifier(ExplainedByColumn, ProbabilisticClassifier):
         rows = Rows(self.columns_(labelled), codes, None if weight is None else mass, len(classes))
         base = _with_categorical_features(base, self.columns_)
         with progress_bar(self.progress, "settings") as show:
-            self.search_ = self._search(base, settings, rows, show)
-        self.best_params_ = dict(self.search_[0]["params"]) if self.search_ else dict(settings[0])
+            tried = self._search(base, settings, rows, show)
+        stopped = [entry.pop("stopped", {}) for entry in tried]
+        self.search_ = tried
+        self.best_params_ = {**tried[0]["params"], **stopped[0]} if tried else dict(settings[0])
         self.model_ = _fit(base, self.best_params_, rows)
         return self
 
@@ -202,12 +210,16 @@ class TunedClassifier(ExplainedByColumn, ProbabilisticClassifier):
         if len(settings) < 2:
             return []
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        folds = label_folds(rows.codes, np.ones(len(rows.codes), dtype=bool), seed, self.cv)
+        if isinstance(self.cv, str):
+            score = partial(_out_of_bag, base, rows=rows)
+        else:
+            folds = label_folds(rows.codes, np.ones(len(rows.codes), dtype=bool), seed, self.cv)
+            score = partial(_cross_validate, base, rows=rows, folds=folds)
         tried = []
         for done, params in enumerate(settings):
             if show is not None:
                 show(done, len(settings), ", ".join(f"{name}={value}" for name, value in params.items()))
-            tried.append({"params": params, **_cross_validate(base, params, rows, folds)})
+            tried.append({"params": params, **score(params)})
         tried.sort(key=lambda entry: entry["log_loss"])
         if not np.isfinite(tried[0]["log_loss"]):
             raise ValueError(f"no setting of the grid could be fitted; the first error: {tried[0]['failed']}")
@@ -236,6 +248,14 @@ class TunedClassifier(ExplainedByColumn, ProbabilisticClassifier):
             mixed=YES,
             saved=FOREIGN if self.estimator is None else of_bases([self.estimator])["saved"],
         )
+
+
+def _check_cv(cv: Any, base: Any) -> None:
+    if not isinstance(cv, str) or cv != "oob":
+        check_folds("cv", cv, "'oob'")
+    elif "oob_score" not in base.get_params():
+        name = type(base).__name__
+        raise ValueError(f"cv='oob' needs a classifier with the parameter oob_score; {name} has none; give a number")
 
 
 def _settings(grid: Any) -> list[dict]:
@@ -274,25 +294,59 @@ def _with_categorical_features(base: Any, columns: ColumnEncoding) -> Any:
     return base
 
 
-def _fit(base: Any, params: dict, rows: Rows) -> Any:
+def _fit(base: Any, params: dict, rows: Rows, held_out: Rows | None = None) -> Any:
     model = clone(base).set_params(**params)
-    return model.fit(rows.Z, rows.codes, **weight_arguments(model, rows.weight))
+    more = {}
+    if held_out is not None and _stops_early(model):
+        more = {"X_val": held_out.Z, "y_val": held_out.codes, "sample_weight_val": held_out.weight}
+    return model.fit(rows.Z, rows.codes, **weight_arguments(model, rows.weight), **more)
+
+
+def _stops_early(model: Any) -> bool:
+    return getattr(model, "early_stopping", False) is True and has_fit_parameter(model, "X_val")
+
+
+def _stopped(models: list[Any]) -> dict:
+    """Parameters of a fit that does as many iterations as those that stopped early did on average, without the last."""
+    if not all(map(_stops_early, models)):
+        return {}
+    n_iter = [m.n_iter_ - m.n_iter_no_change * (m.n_iter_ < m.max_iter) for m in models]
+    return {"stopped": {"max_iter": max(round(float(np.mean(n_iter))), 1), "early_stopping": False}}
 
 
 def _cross_validate(base: Any, params: dict, rows: Rows, folds: list) -> dict:
     """Cross-validated log-loss of a setting, or why it failed."""
-    total, mass = 0.0, 0.0
+    total, mass, models = 0.0, 0.0, []
     for train, test in folds:
         part = rows.take(test)
         try:
-            model = _fit(base, params, rows.take(train))
+            model = _fit(base, params, rows.take(train), part)
             proba = _proba(model, part.Z, rows.n_classes)
         except Exception as error:  # for example more neighbors than rows; other settings may succeed
             return {"log_loss": float("inf"), "failed": f"{type(error).__name__}: {error}"}
+        models.append(model)
         weight = np.ones(len(test)) if part.weight is None else part.weight
         total -= float(weight @ np.log(np.maximum(proba[np.arange(len(test)), part.codes], LEAST)))
         mass += float(weight.sum())
-    return {"log_loss": total / mass, "failed": None}
+    return {"log_loss": total / mass, "failed": None, **_stopped(models)}
+
+
+def _out_of_bag(base: Any, params: dict, rows: Rows) -> dict:
+    """Out-of-bag log-loss of a setting, or why it failed, of at most 60 trees.
+
+    A class without a vote has half a vote: few trees vote out of bag, and the forest has more.
+    """
+    n_trees = min(base.n_estimators, OOB_TREES)
+    try:
+        model = _fit(base, {"n_estimators": n_trees, **params, "oob_score": True}, rows)
+    except Exception as error:
+        return {"log_loss": float("inf"), "failed": f"{type(error).__name__}: {error}"}
+    known = np.flatnonzero(np.isfinite(model.oob_decision_function_).all(axis=1))
+    n_votes = len(model.estimators_) * np.exp(-1)  # trees whose bootstrap sample lacks a row
+    proba = np.maximum(model.oob_decision_function_[known], 0.5 / n_votes)
+    weight = np.ones(len(known)) if rows.weight is None else rows.weight[known]
+    loss = -np.log(proba[np.arange(len(known)), rows.codes[known]])
+    return {"log_loss": float(weight @ loss / weight.sum()), "failed": None}
 
 
 def _proba(model: Any, Z: Array, n_classes: int) -> Array:

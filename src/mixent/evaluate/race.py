@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixent.evaluate.runner import Runner
-from mixent.evaluate.scores import ROW_LOSSES, SCALES, row_losses
+from mixent.evaluate.scores import ROW_LOSSES, SCALES, losses_of
 
 FOLDS = 2  # after which methods are compared
 ERRORS = 4.0  # standard errors
@@ -87,7 +87,7 @@ class Race:
         rows = np.concatenate([runner.splits[s].test for s in splits])
         folds = np.concatenate([np.full(len(runner.splits[s].test), s) for s in splits])
         proba = np.stack(list(probas.values()))
-        losses, weight = row_losses(self.codes[rows], proba, self.weight[rows], self.metric)
+        losses, weight = losses_of(self.codes[rows], proba, self.weight[rows], self.metric)
         ratio = float(np.mean([len(runner.splits[s].test) / len(runner.splits[s].train) for s in splits]))
         means = losses @ weight / weight.sum()
         lead, scale = int(means.argmin()), SCALES[self.metric]

@@ -10,7 +10,7 @@ from mixent.base.params import check_choice
 from mixent.data import encode
 from mixent.evaluate.paired import TTest, corrected_t_test
 from mixent.evaluate.paired_rows import RowTest, loss_interval, row_t_test
-from mixent.evaluate.scores import METRICS, SMALLEST
+from mixent.evaluate.scores import METRICS, losses_of
 from mixent.evaluate.text import without_rounding
 
 UPPER = {"error": 1.0, "balanced_error": 1.0, "log_loss": np.inf, "brier": 2.0}  # metrics that are means over rows
@@ -39,14 +39,7 @@ def row_losses(cv: Any, methods: list[str], metric: str) -> tuple[np.ndarray, np
     rows = scored_rows(cv, methods)
     true = encode(cv.y[rows], cv.classes)
     weight = np.ones(len(rows)) if cv.sample_weight is None else cv.sample_weight[rows]
-    if metric == "balanced_error":
-        weight = weight / np.maximum(np.bincount(true, weight, len(cv.classes)), 1e-300)[true]
-    proba = np.stack([cv.proba[m][rows] for m in methods])  # (m, n, C)
-    if metric == "log_loss":
-        return -np.log(np.clip(proba[:, np.arange(len(rows)), true], SMALLEST, 1.0)), weight
-    if metric == "brier":
-        return ((proba - np.eye(len(cv.classes))[true]) ** 2).sum(axis=2), weight
-    return (proba.argmax(axis=2) != true).astype(float), weight
+    return losses_of(true, np.stack([cv.proba[m][rows] for m in methods]), weight, metric)
 
 
 def paired_test(cv: Any, a: str, b: str, metric: str) -> RowTest | TTest | None:

@@ -108,7 +108,7 @@ def loss_of(scores: Mapping[str, float], metric: str) -> float:
     return scores[metric]
 
 
-def row_losses(true: np.ndarray, proba: np.ndarray, weight: np.ndarray, metric: str) -> tuple[np.ndarray, np.ndarray]:
+def losses_of(true: np.ndarray, proba: np.ndarray, weight: np.ndarray, metric: str) -> tuple[np.ndarray, np.ndarray]:
     """Losses of several methods, (m, n), and the weights (n,) whose weighted mean is the metric.
 
     Parameters
