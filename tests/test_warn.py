@@ -1,5 +1,6 @@
 """Warnings point to the user's line; notes are errors where the user wants them to be."""
 
+import pickle
 import re
 import warnings
 from copy import deepcopy
@@ -111,3 +112,11 @@ def test_warnings_of_other_processes_are_issued_once_and_point_to_the_users_line
     assert {entry.filename for entry in caught} == {__file__}
     assert len({str(entry.message) for entry in caught}) == 1 and len(caught) == 2  # in folds, and on all rows
     assert capfd.readouterr().err == ""
+
+
+def test_a_data_warning_holds_its_notes():
+    with pytest.warns(DataWarning, match="^one; two$") as caught:
+        warn_notes(["one", "two"])
+    assert caught[0].message.notes == ("one", "two")
+    copy = pickle.loads(pickle.dumps(caught[0].message))  # as it comes from another process
+    assert str(copy) == "one; two"

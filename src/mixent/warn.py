@@ -16,7 +16,17 @@ _strict: ContextVar[bool] = ContextVar("strict", default=False)
 
 
 class DataWarning(UserWarning):
-    """A note on the data: what was unusual, and what was done about it."""
+    """Notes on the data: what was unusual, and what was done about it.
+
+    Parameters
+    ----------
+    notes : str
+        One or several.
+    """
+
+    def __init__(self, *notes: str) -> None:
+        super().__init__("; ".join(notes))
+        self.notes = notes
 
 
 @contextmanager
@@ -43,7 +53,7 @@ def config_context(*, strict: bool = False) -> Iterator[None]:
         _strict.reset(token)
 
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that points to the user's line: the first one outside mixent and the libraries that call it."""
     warnings.warn(message, category, stacklevel=_user_level())
 
@@ -52,10 +62,10 @@ def warn_notes(notes: Sequence[str]) -> None:
     """Issue all notes of one call as one `DataWarning`; inside ``config_context(strict=True)`` as a ValueError."""
     if not notes:
         return
-    text = "; ".join(notes)
+    warning = DataWarning(*notes)
     if _strict.get():
-        raise ValueError(f"{text} (an error because of strict=True)")
-    warn(text, DataWarning)
+        raise ValueError(f"{warning} (an error because of strict=True)")
+    warn(warning)
 
 
 class Caught:

@@ -141,3 +141,10 @@ def test_from_a_dirty_file_to_predictions(mixent, text):
     assert result.exit_code == 0, result.output
     result = mixent("predict", "m.mixent", "d.csv", "-o", "o.csv")
     assert result.exit_code == 0 and len(pd.read_csv("o.csv")) == 20
+
+
+def test_each_note_has_a_line_of_its_own(mixent):
+    Path("d.csv").write_text(",x,x,y\n" + "".join(f"{k},{k},{k % 3},{'pq'[k // 2 % 2]}\n" for k in range(20)))
+    result = mixent("fit", "d.csv", "-t", "y", "-o", "m.mixent", *QUICK)
+    lines = [line for line in result.stderr.splitlines() if "first column" in line or "'x.1'" in line]
+    assert len(lines) == 2

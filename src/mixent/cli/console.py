@@ -15,6 +15,7 @@ from rich.table import Table
 
 from mixent.base.progress import Bar, Show, bar_on
 from mixent.base.text import class_name, one_line
+from mixent.warn import DataWarning
 
 MOST_WARNINGS = 8
 WIDEST = 100  # columns of text that is wrapped here
@@ -68,6 +69,11 @@ class Screen:
             if len(self._warned) <= MOST_WARNINGS:
                 self.err.print(f"[yellow]Warning: {escape(text)}[/]", soft_wrap=True)
 
+    def warned(self, warning: Warning | str) -> None:
+        """A warning of Python; each note on the data has its own line."""
+        for message in warning.notes if isinstance(warning, DataWarning) else [warning]:
+            self.warn(message)
+
     def close(self) -> None:
         """Print how many warnings were held back."""
         if len(self._warned) > MOST_WARNINGS:
@@ -99,7 +105,7 @@ def session(*, quiet: bool = False, debug: bool = False, to_stderr: bool = False
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = lambda message, category, *rest, **more: (
-            None if issubclass(category, NOT_FOR_USERS) else screen.warn(message)
+            None if issubclass(category, NOT_FOR_USERS) else screen.warned(message)
         )
         try:
             yield screen
