@@ -19,9 +19,9 @@ def values(test):
     return [*(getattr(test, name) for name in VALUES), *test.interval]
 
 
-def test_it_is_the_plain_test_of_the_rows_and_two_imagined_ones():
+def test_it_is_the_plain_test_but_for_the_two_parts_of_the_correction():
     test, plain = row_t_test(GAP), stats.ttest_1samp(GAP, 0)
-    variance = GAP.var(ddof=1) / 60 + 2 * (np.abs(GAP).max() / 60) ** 2
+    variance = 1.1 * GAP.var(ddof=1) / 60 + (np.abs(GAP).max() / 60) ** 2
     assert test.mean == pytest.approx(GAP.mean(), rel=1e-12) and test.dof == pytest.approx(plain.df, rel=1e-12)
     assert test.std_error == pytest.approx(np.sqrt(variance), rel=1e-12)
     assert test.t == pytest.approx(GAP.mean() / test.std_error, rel=1e-12)
@@ -29,10 +29,11 @@ def test_it_is_the_plain_test_of_the_rows_and_two_imagined_ones():
     np.testing.assert_allclose(test.interval, test.mean + np.array([-1, 1]) * stats.t.ppf(0.975, 59) * test.std_error)
 
 
-def test_with_many_rows_it_is_the_plain_paired_t_test():
+def test_with_many_rows_it_is_the_plain_paired_t_test_of_a_variance_increased_by_a_tenth():
     many = np.tile(GAP, 4000)
-    test, plain = row_t_test(many), stats.ttest_1samp(many, 0)
-    np.testing.assert_allclose(test.interval, plain.confidence_interval(0.95), rtol=1e-4)
+    test, plain = row_t_test(many), stats.ttest_1samp(many, 0).confidence_interval(0.95)
+    widened = test.mean + np.sqrt(1.1) * (np.array(plain) - test.mean)
+    np.testing.assert_allclose(test.interval, widened, rtol=1e-4)
 
 
 def test_the_order_of_rows_changes_nothing_and_swapping_the_methods_the_sign():
@@ -66,15 +67,13 @@ def test_groups_of_equal_rows_count_once():
     assert row_t_test(np.repeat(GAP, 10)).std_error < 0.4 * copies.std_error
 
 
-def test_errors_have_the_adjusted_interval_of_bonett_and_price():
-    """Their variance counts one discordant row more in each direction."""
+def test_errors_have_the_adjusted_interval_of_agresti_and_min():
+    """Beside the tenth: half a discordant row more in each direction."""
     errors = np.r_[np.ones(9), -np.ones(4), np.zeros(87)]
     test = row_t_test(errors, bound=1.0)
-    assert test.std_error**2 == pytest.approx((13 + 2 - 100 * 0.05**2 + 13 / 99 - 0.25 / 99) / 100**2, rel=1e-9)
-    same = row_t_test(np.zeros(100), bound=1.0)
-    assert same.p_value == 1 and same.interval == pytest.approx(
-        (-same.interval[1], stats.t.ppf(0.975, 99) * 0.02**0.5 / 10)
-    )
+    assert test.std_error**2 == pytest.approx(1.1 * (13 - 100 * 0.05**2) / (99 * 100) + 1 / 100**2, rel=1e-9)
+    same, half = row_t_test(np.zeros(100), bound=1.0), stats.t.ppf(0.975, 99) / 100
+    assert same.p_value == 1 and same.interval == pytest.approx((-half, half))
 
 
 def test_identical_losses_have_no_difference():

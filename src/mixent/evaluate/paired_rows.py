@@ -14,7 +14,7 @@ from mixent.evaluate.paired import check_confidence, finite, ratio_of, two_sided
 from mixent.evaluate.scores import METRICS
 from mixent.evaluate.text import better, digits_of, p_text, verdict, words_of
 
-IMAGINED = 2  # rows with the largest difference, one in each direction, that the variance counts in addition
+BETWEEN = 0.1  # share of the variance over rows that is added for the variance between training sets
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,7 +67,7 @@ def row_t_test(
     The estimand is the difference in expected loss of the two *procedures*, averaged over training sets of this size
     and over rows. For the difference d_i in loss of row i, with the model whose training fold does not contain it,
 
-        mean = sum_i d_i / n,    se^2 = (s^2 + 2 d_max^2 / n) / n,    s^2 = sum_i (d_i - mean)^2 / (n - 1),
+        mean = sum_i d_i / n,    se^2 = (1.1 s^2 + d_max^2 / n) / n,    s^2 = sum_i (d_i - mean)^2 / (n - 1),
 
     and t = mean / se has n - 1 degrees of freedom. d_max = max_i |d_i|, but at least `bound`.
 
@@ -83,12 +83,15 @@ def row_t_test(
     is psi, and s^2 / n is right to first order (see also Bayle et al. 2020). Terms of higher order, such as the
     variance of the expected loss between training sets, are relatively of order 1 / n.
 
-    *The correction.* Two imagined rows, with the largest difference seen in either direction, account for these terms
-    and for differences that hang on a few rows. Their share of the variance, 2 d_max^2 / (n s^2), is large where few
-    rows decide (small tables, overconfident models with heavy-tailed losses, errors that differ in a few rows: there
-    this is the adjusted interval of Bonett and Price 2012) and vanishes as n grows. It was chosen by the simulations in
-    the guide on comparing methods, which also list where it fails: methods that choose between very different
-    models from one training set to the next (a single split of a tree) are found different too often.
+    *The correction* has two parts. s^2 is increased by a tenth, for the variance of the expected loss between training
+    sets: it persists in large tables for methods that average over few rows (trees, nearest neighbors, kernels). And
+    half an imagined row is added in each direction, with the largest difference seen. Its share of the variance,
+    d_max^2 / (n s^2), is large where few rows decide (small tables, overconfident models with heavy-tailed losses,
+    errors that differ in a few rows: there this is the adjusted interval of Agresti and Min 2005) and vanishes as n
+    grows. Both were chosen by the simulations in the guide on comparing methods, which also lists where they fail:
+    *errors* of methods whose decisions jump from one training set to the next (single trees, averages of few rows)
+    are found different too often. Their log-losses are not, unless the method itself chooses between very different
+    models, such as the single best split.
 
     With weights, rows are replaced by w_i d_i / mean(w) and n by the effective number (sum w)^2 / sum w^2; with groups
     (several rows of one patient), by the sums within each group. A row of weight 2 is equivalent to the row twice in
@@ -132,7 +135,7 @@ def row_t_test(
         check_choice("metric", metric, METRICS)
     spread = _spread(gap, row_weights(sample_weight, len(gap)), groups)
     largest = max(spread.largest, check_positive("bound", bound, zero=True) / spread.n_effective)
-    se = float(np.sqrt(spread.variance + IMAGINED * largest**2))
+    se = float(np.sqrt((1 + BETWEEN) * spread.variance + largest**2))
     center, dof = spread.mean if mean is None else float(mean), spread.dof
     half = float(stdtrit(dof, 0.5 + check_confidence(confidence) / 2)) * se
     p_value, interval = two_sided_p(ratio_of(center, se), dof), (center - half, center + half)
