@@ -2,8 +2,9 @@
 
 `python -m benchmarks.difference_test` draws 2,000 tables for every setting and number of rows, cross-validates two
 methods in five folds, and tests their difference in log-loss and in error by `row_t_test` and by the test on five fold
-means that it replaced. A quarter of an hour on one core; batches of tables are kept as they come, and the same command
-resumes.
+means that it replaced. Ten minutes on one core; batches of tables are kept as they come, and the same command
+resumes. With `--others`, the same for trees, nearest neighbors, forests and boosting of scikit-learn (hours; use
+`--tables` and `--rows`).
 
 The true difference is 0 where both methods are the same procedure on exchangeable columns. Elsewhere it is the mean of
 the differences over all tables: a cross-validated difference is an unbiased estimate for training sets of its size.
@@ -16,9 +17,14 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import stats
+from sklearn.base import clone
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.tables.store import RESULTS, read_lines
 from mixent.evaluate import row_t_test
@@ -96,6 +102,17 @@ def local_average(X: np.ndarray, y: np.ndarray, train: np.ndarray) -> np.ndarray
     return np.log(ones / zeros)[place]
 
 
+def fitted(estimator: Any) -> Learner:
+    """The learner of a classifier of scikit-learn, with probabilities of at least 1 %."""
+
+    def learner(X: np.ndarray, y: np.ndarray, train: np.ndarray) -> np.ndarray:
+        share = [clone(estimator).fit(x[t], c[t]).predict_proba(x)[:, 1] for x, c, t in zip(X, y, train)]
+        p = np.clip(share, 0.01, 0.99)
+        return np.log(p / (1 - p))
+
+    return learner
+
+
 @dataclass(frozen=True)
 class Setting:
     """Two methods and the tables they are compared on.
@@ -154,6 +171,15 @@ SETTINGS = (
 )
 
 
+LIBRARY = {
+    "tree of depth 3": DecisionTreeClassifier(max_depth=3, min_samples_leaf=5, random_state=0),
+    "15 nearest neighbors": KNeighborsClassifier(15),
+    "random forest": RandomForestClassifier(30, min_samples_leaf=3, random_state=0),
+    "gradient boosting": GradientBoostingClassifier(n_estimators=30, max_depth=2, random_state=0),
+}
+OTHERS = tuple(Setting(f"{name}, 4 columns each", *(2 * [fitted(model)])) for name, model in LIBRARY.items())
+
+
 def folds_of(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Stratified folds (B, n) at random."""
     order = np.argsort(y + 0.5 * rng.random(y.shape), axis=1)
@@ -185,7 +211,7 @@ def on_folds(differences: np.ndarray, fold: np.ndarray) -> tuple[np.ndarray, np.
 
 def batch(setting: Setting, n_rows: int, number: int, n_tables: int = BATCH) -> dict:
     """Mean differences, and half widths of both intervals, for every table of a batch."""
-    rng = np.random.default_rng([SETTINGS.index(setting), n_rows, number])
+    rng = np.random.default_rng([(*SETTINGS, *OTHERS).index(setting), n_rows, number])
     first, second, y = setting.drawn(n_tables, n_rows, rng)
     fold = folds_of(y, rng)
     losses = [out_of_fold(learner, X, y, fold) for learner, X in ((setting.first, first), (setting.second, second))]
@@ -203,7 +229,7 @@ def batch(setting: Setting, n_rows: int, number: int, n_tables: int = BATCH) -> 
 
 
 @dataclass(frozen=True)
-class Found:
+class Shares:
     """What the tables of one setting, number of rows and metric show, in shares of the tables."""
 
     setting: Setting
@@ -222,9 +248,9 @@ class Found:
         return self.setting.apart
 
 
-def found_of(records: list[dict]) -> Iterator[Found]:
+def shares_of(records: list[dict]) -> Iterator[Shares]:
     """The shares of all tables that are there."""
-    for setting in SETTINGS:
+    for setting in (*SETTINGS, *OTHERS):
         for n_rows in sorted({r["n_rows"] for r in records}):
             mine = [r for r in records if r["setting"] == setting.name and r["n_rows"] == n_rows]
             for metric in METRICS if mine else ():
@@ -232,34 +258,38 @@ def found_of(records: list[dict]) -> Iterator[Found]:
                 true = 0.0 if setting.apart else float(mean.mean())
                 shares = [np.mean(np.abs(mean) > half), np.mean(np.abs(mean - true) <= half)]
                 shares += [np.mean(np.abs(fold_mean) > fold_half), np.mean(np.abs(fold_mean - true) <= fold_half)]
-                yield Found(setting, n_rows, metric, len(mean), true, *map(float, shares))
+                yield Shares(setting, n_rows, metric, len(mean), true, *map(float, shares))
 
 
-def text_of(found: list[Found]) -> str:
-    """Markdown: a line for each setting and metric, with all numbers of rows."""
-    rows = sorted({f.n_rows for f in found})
-    lines = ["| methods | loss | rows | true difference | rejected | on folds | covered | on folds |", "|---" * 8 + "|"]
-    for f in found:
-        loss = "log-loss" if f.metric == "log_loss" else "error"
-        shares = [f"{100 * s:.1f} %" for s in (f.rejected, f.rejected_on_folds, f.covered, f.covered_on_folds)]
-        difference = "0" if f.equal else f"{f.difference:+.4f}"
-        lines.append("| " + " | ".join([f.setting.name, loss, str(f.n_rows), difference, *shares]) + " |")
-    return "\n".join([*lines, "", f"{min(f.n_tables for f in found)} tables per setting, {rows} rows, {FOLDS} folds."])
+def text_of(results: list[Shares]) -> str:
+    """Markdown: a line for each setting and metric, each cell with all numbers of rows."""
+    lines = ["| methods | loss | true difference | rejected (%) | on folds (%) | covered (%) |", "|---" * 6 + "|"]
+    by_line: dict[tuple[Setting, str], list[Shares]] = {}
+    for f in results:
+        by_line.setdefault((f.setting, f.metric), []).append(f)
+    for (setting, metric), sizes in by_line.items():
+        difference = "0" if setting.apart else ", ".join(f"{f.difference:+.4f}" for f in sizes)
+        shares = [[f.rejected for f in sizes], [f.rejected_on_folds for f in sizes], [f.covered for f in sizes]]
+        cells = [", ".join(f"{100 * share:.1f}" for share in column) for column in shares]
+        lines.append("| " + " | ".join([setting.name, metric.replace("_", "-"), difference, *cells]) + " |")
+    rows = ", ".join(map(str, sorted({f.n_rows for f in results})))
+    return "\n".join([*lines, "", f"Tables of {rows} rows, {min(f.n_tables for f in results)} of each, {FOLDS} folds."])
 
 
-def run(path: Path, n_tables: int, rows: tuple[int, ...]) -> list[Found]:
+def run(path: Path, n_tables: int, rows: tuple[int, ...], settings: tuple[Setting, ...] | None = None) -> list[Shares]:
     """Draw the batches that the file does not hold, and summarize all."""
+    settings = SETTINGS if settings is None else settings
     path.parent.mkdir(parents=True, exist_ok=True)
     done = {(r["setting"], r["n_rows"], r["batch"]) for r in read_lines(path)}
     for n_rows in rows:
-        for setting in SETTINGS:
+        for setting in settings:
             for number in range(-(-n_tables // BATCH)):
                 if (setting.name, n_rows, number) not in done:
                     record = batch(setting, n_rows, number)
                     with path.open("a") as out:
                         out.write(json.dumps(record) + "\n")
             print(f"{setting.name}, {n_rows} rows: done", flush=True)
-    return list(found_of(read_lines(path)))
+    return list(shares_of(read_lines(path)))
 
 
 def main(given: list[str] | None = None) -> None:
@@ -267,9 +297,10 @@ def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.difference_test", description=__doc__)
     parser.add_argument("--tables", type=int, default=2000, help="for every setting and number of rows")
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
+    parser.add_argument("--others", action="store_true", help="trees, neighbors, forests and boosting instead: slow")
     parser.add_argument("--results", type=Path, default=RESULTS / "difference_test.jsonl")
     args = parser.parse_args(given)
-    print(text_of(run(args.results, args.tables, tuple(args.rows))))
+    print(text_of(run(args.results, args.tables, tuple(args.rows), OTHERS if args.others else SETTINGS)))
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def quick():
         "the same, correlated columns",
     )
     records = [study.batch(SETTING[name], 150, number) for name in names for number in range(3)]
-    return {(f.setting.name, f.metric): f for f in study.found_of(records)}
+    return {(f.setting.name, f.metric): f for f in study.shares_of(records)}
 
 
 def test_equal_methods_are_seldom_found_different(quick):
@@ -78,7 +78,7 @@ def test_rows_find_what_folds_do_not(quick):
 
 @pytest.mark.slow
 def test_the_study_in_full(tmp_path):
-    """A quarter of an hour: 2,000 tables of 150, 500 and 2,000 rows in every setting."""
+    """Ten minutes: 2,000 tables of 150, 500 and 2,000 rows in every setting."""
     for found in study.run(tmp_path / "study.jsonl", 2000, study.ROWS):
         jumps = {found.setting.first, found.setting.second} & set(JUMPING)
         if found.equal and not (jumps and (found.metric == "error" or study.best_split in jumps)):

@@ -13,7 +13,7 @@ from mixent.comparison.estimate import ALPHA, CHOSEN_BY, against_best, chosen_es
 from mixent.comparison.recommendation import explains_columns, headline, miscalibration, recommend
 from mixent.comparison.result import Comparison
 from mixent.evaluate import CrossValidation, corrected_t_test, holm, row_t_test, score_table, stratified_folds
-from mixent.evaluate.row_losses import paired_test, row_losses, score_interval
+from mixent.evaluate.row_losses import out_of_fold_losses, paired_test, score_interval
 from mixent.evaluate.scores import METRICS
 
 CLASSES = np.array(["a", "b"])
@@ -56,7 +56,7 @@ def make_comparison(sharpness, from_mixent=(), metric="log_loss", **more):
 @pytest.mark.parametrize("metric", CHOSEN_BY)
 def test_losses_of_rows_add_up_to_the_score(metric, weight):
     cv = make_cv([1.0, 3.0], weight=weight)
-    losses, rows = row_losses(cv, cv.methods, metric)
+    losses, rows = out_of_fold_losses(cv, cv.methods, metric)
     for loss, method in zip(losses, cv.methods):
         expected = score_table(cv.y, cv.proba[method], CLASSES, weight)[metric]
         assert loss @ rows / rows.sum() == pytest.approx(expected, rel=1e-12)
@@ -95,7 +95,7 @@ def test_tests_are_those_of_the_rows_with_holm():
     assert list(tests.index) == others
     tests = tests.to_dict("records")
     for name, test in zip(others, tests):
-        (first, second), _ = row_losses(comparison.cv, [name, best], "log_loss")
+        (first, second), _ = out_of_fold_losses(comparison.cv, [name, best], "log_loss")
         expected = row_t_test(first - second)
         assert (test["mean"], test["low"], test["high"], test["p_value"]) == pytest.approx(
             (expected.mean, *expected.interval, expected.p_value)

@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from mixent.evaluate import cross_validate, row_t_test
 from mixent.evaluate.paired_rows import loss_interval, wilson
-from mixent.evaluate.row_losses import is_constant, paired_test, row_losses, score_interval
+from mixent.evaluate.row_losses import is_constant, out_of_fold_losses, paired_test, score_interval
 
 RNG = np.random.default_rng(0)
 GAP = RNG.normal(0.1, size=60)
@@ -114,7 +114,7 @@ METHODS = {"nb": GaussianNB(), "lda": LinearDiscriminantAnalysis()}
 @pytest.mark.parametrize("metric", ["error", "log_loss", "brier"])
 def test_the_difference_of_a_cross_validation_is_that_of_its_rows(metric):
     cv = cross_validate(METHODS, *table())
-    (first, second), _ = row_losses(cv, ["nb", "lda"], metric)
+    (first, second), _ = out_of_fold_losses(cv, ["nb", "lda"], metric)
     expected = row_t_test(first - second, bound=1.0 if metric == "error" else 0.0)
     result = cv.difference("nb", "lda", metric)
     assert result == pytest.approx(

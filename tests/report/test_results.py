@@ -1,5 +1,7 @@
 """Calibration, ROC curves, confusion and scores of labelled rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -120,8 +122,15 @@ def test_the_class_frequencies_are_not_the_best_calibrated(cv):
 
 @pytest.mark.parametrize("metric", ["error", "log_loss", "brier"])
 def test_intervals_in_the_table_are_those_of_the_rows_and_stay_in_range(cv, metric):
-    table, scale = scores.methods_table(cv), scores.SCALES[metric]
+    table, scale = scores.methods_table(cv, metric=metric), scores.SCALES[metric]
     place = list(table.header).index(scale.heading)
     for row in table.rows:
         low, high = score_interval(cv, row[0], metric)
         assert row[place].text.endswith(f" ({scale.text(low)} to {scale.text(high)})") and low >= 0
+
+
+def test_a_method_with_fewer_folds_says_so_and_is_not_the_best(cv):
+    part = np.where((cv.folds[0] < 2)[:, None], cv.proba["LDA"], np.nan)
+    records = [r for r in cv.records if r["method"] != "LDA" or r["fold"] < 2]
+    table = scores.methods_table(replace(cv, records=records, proba=cv.proba | {"LDA": part}))
+    assert table.rows[-1][0] == "LDA (2 of 5 folds)" and not any(cell.best for cell in table.rows[-1][1:])

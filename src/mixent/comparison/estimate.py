@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,11 +14,11 @@ from mixent.data import encode
 from mixent.evaluate.paired import TTest
 from mixent.evaluate.paired_rows import RowTest
 from mixent.evaluate.records import CrossValidation
-from mixent.evaluate.row_losses import UPPER, paired_test, row_losses, scored_rows
-from mixent.evaluate.scores import SMALLEST
+from mixent.evaluate.row_losses import out_of_fold_losses, paired_test, scored_rows
+from mixent.evaluate.scores import ROW_LOSSES, SMALLEST
 from mixent.evaluate.text import WORDS
 
-CHOSEN_BY = tuple(UPPER)
+CHOSEN_BY = ROW_LOSSES
 ALPHA = 0.05
 BOOTSTRAPS = 500
 NEAR, NEAR_ABSOLUTE = 0.05, 0.01  # share of the best score, or nats (share of rows): what is close to the best
@@ -53,15 +54,21 @@ class Against(NamedTuple):
         return self.adjusted >= ALPHA and self.test.mean <= max(NEAR * self.test.scores[1], NEAR_ABSOLUTE)
 
 
-def against_best(cv: CrossValidation, best: str, metric: str) -> dict[str, Against]:
+def against_best(cv: CrossValidation, best: str, metric: str, begun: Iterable[str] = ()) -> dict[str, Against]:
     """The tests of all other methods against the best, ranked ones first, with Holm's adjustment for their number.
 
     Methods that were stopped, or failed in some folds, are included: they are tested on the rows that they share with
     the best. One that shares none counts in the adjustment only.
+
+    Parameters
+    ----------
+    cv : CrossValidation
+    best : str
+    metric : str
+    begun : names of methods that were tried on other rows only
     """
-    ranking = cv.ranking(metric)
-    others = [m for m in dict.fromkeys([*ranking, *cv.methods]) if m != best]
-    tests = {name: paired_test(cv, name, best, metric) for name in others}
+    others = [m for m in dict.fromkeys([*cv.ranking(metric), *cv.methods, *begun]) if m != best]
+    tests = {name: paired_test(cv, name, best, metric) if name in cv.methods else None for name in others}
     adjusted = holm([1.0 if test is None else test.p_value for test in tests.values()])
     return {name: Against(test, float(p)) for (name, test), p in zip(tests.items(), adjusted) if test is not None}
 
@@ -72,7 +79,7 @@ def chosen_estimate(cv: CrossValidation, methods: list[str], metric: str, seed: 
     Rows of the out-of-fold predictions (or groups of rows) are drawn with replacement; the method that is best on the
     drawn rows is scored on the others. The estimate is the mean over the draws, with quantiles as the interval.
     """
-    losses, weight = row_losses(cv, methods, metric)
+    losses, weight = out_of_fold_losses(cv, methods, metric)
     plain = float((losses @ weight / weight.sum()).min())
     rng, scores = np.random.default_rng(seed), []
     group = _group_codes(cv, methods)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,7 +49,11 @@ class Recommendation(Result):
 
 
 def recommend(
-    cv: CrossValidation, candidates: Mapping[str, Candidate], metric: str, estimate: Estimate
+    cv: CrossValidation,
+    candidates: Mapping[str, Candidate],
+    metric: str,
+    estimate: Estimate,
+    begun: Iterable[str] = (),
 ) -> Recommendation:
     """Recommend the method with the lowest mean of a metric, and compare it with the others.
 
@@ -57,10 +61,19 @@ def recommend(
     hardly any difference is significant, and a method that is not significantly worse can still be much worse. A method
     that is faster or explains its predictions is named if it is also close: not significantly different, and within
     5 % or 0.01 of the lowest mean.
+
+    Parameters
+    ----------
+    cv : CrossValidation
+    candidates : dict of name -> Candidate
+    metric : str
+    estimate : Estimate
+    begun : names of methods that were tried on other rows only
+        They count in Holm's adjustment.
     """
     order = cv.ranking(metric)
     best = order[0]
-    tests = against_best(cv, best, metric)
+    tests = against_best(cv, best, metric, begun)
     points = [
         _score(cv, order, metric),
         *_expected(estimate, len(order), metric),

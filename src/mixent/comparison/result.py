@@ -121,7 +121,8 @@ class Comparison(Result):
         some folds, are tested on the rows that they share with the best.
         """
         metric = metric or self.metric
-        tests = against_best(self.cv, self.ranking(metric)[0], metric)
+        begun = [record["method"] for record in self.trials]
+        tests = against_best(self.cv, self.ranking(metric)[0], metric, begun)
         records = [
             {
                 "method": name,

@@ -195,7 +195,8 @@ def _conclusion(
 ) -> dict[str, Any]:
     """The recommendation with its estimate, and the recommended method fitted to the samples, if they are given."""
     estimate = chosen_estimate(cv, cv.ranking(metric), metric)
-    recommendation = recommend(cv, tried, metric, estimate)
+    begun = [name for name, done in runner.outcomes.items() if done]
+    recommendation = recommend(cv, tried, metric, estimate, begun)
     winner, failure = (None, "") if samples is None else _refitted(recommendation.method, samples, runner)
     recommendation = recommendation.with_points(_caveats(runner.late, failure, leaking))
     return {"recommendation": recommendation, "estimate": estimate, "winner": winner}

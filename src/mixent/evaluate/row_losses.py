@@ -10,10 +10,10 @@ from mixent.base.params import check_choice
 from mixent.data import encode
 from mixent.evaluate.paired import TTest, corrected_t_test
 from mixent.evaluate.paired_rows import RowTest, loss_interval, row_t_test
-from mixent.evaluate.scores import METRICS, losses_of
+from mixent.evaluate.scores import METRICS, ROW_LOSSES, losses_of
 from mixent.evaluate.text import without_rounding
 
-UPPER = {"error": 1.0, "balanced_error": 1.0, "log_loss": np.inf, "brier": 2.0}  # metrics that are means over rows
+UPPER = {"error": 1.0, "balanced_error": 1.0, "log_loss": np.inf, "brier": 2.0}  # largest loss of a row
 SAME = 1e-12  # probabilities that differ by less are the same
 LEAST = {"error": 1.0, "balanced_error": 1.0}  # least nonzero difference of one row
 
@@ -24,7 +24,7 @@ def scored_rows(cv: Any, methods: list[str]) -> np.ndarray:
     return np.flatnonzero(np.all(known, axis=0)) if len(known) == len(methods) else np.array([], dtype=int)
 
 
-def row_losses(cv: Any, methods: list[str], metric: str) -> tuple[np.ndarray, np.ndarray]:
+def out_of_fold_losses(cv: Any, methods: list[str], metric: str) -> tuple[np.ndarray, np.ndarray]:
     """(m, n) losses of the rows that all methods predicted in the first repeat, and the weights of these rows.
 
     The weighted mean of the losses is the metric, over all rows together.
@@ -35,11 +35,11 @@ def row_losses(cv: Any, methods: list[str], metric: str) -> tuple[np.ndarray, np
     methods : list of str
     metric : {"error", "balanced_error", "log_loss", "brier"}
     """
-    check_choice("metric", metric, tuple(UPPER))
+    check_choice("metric", metric, ROW_LOSSES)
     rows = scored_rows(cv, methods)
-    true = encode(cv.y[rows], cv.classes)
     weight = np.ones(len(rows)) if cv.sample_weight is None else cv.sample_weight[rows]
-    return losses_of(true, np.stack([cv.proba[m][rows] for m in methods]), weight, metric)
+    proba = np.stack([cv.proba[m][rows] for m in methods])
+    return losses_of(encode(cv.y[rows], cv.classes), proba, weight, metric)
 
 
 def paired_test(cv: Any, a: str, b: str, metric: str) -> RowTest | TTest | None:
@@ -62,8 +62,8 @@ def paired_test(cv: Any, a: str, b: str, metric: str) -> RowTest | TTest | None:
     options: dict[str, Any] = {"names": (a, b), "metric": metric, "scores": scores}
     by_fold = without_rounding(first - second, first, second)
     rows = scored_rows(cv, [a, b])
-    if metric in UPPER and len(rows) > 1:
-        losses, weight = row_losses(cv, [a, b], metric)
+    if metric in ROW_LOSSES and len(rows) > 1:
+        losses, weight = out_of_fold_losses(cv, [a, b], metric)
         differences = without_rounding(losses[0] - losses[1], losses)
         sample: dict[str, Any] = {"sample_weight": weight, "groups": _groups(cv, rows), "bound": LEAST.get(metric, 0.0)}
         return row_t_test(differences, mean=float(by_fold.mean()), **sample, **options)
@@ -78,9 +78,9 @@ def score_interval(cv: Any, method: str, metric: str) -> tuple[float, float] | N
 
     None if the metric is not a mean over rows, or fewer than two rows were scored.
     """
-    if metric not in UPPER or len(scored_rows(cv, [method])) < 2:
+    if metric not in ROW_LOSSES or len(scored_rows(cv, [method])) < 2:
         return None
-    losses, weight = row_losses(cv, [method], metric)
+    losses, weight = out_of_fold_losses(cv, [method], metric)
     groups = _groups(cv, scored_rows(cv, [method]))
     mean = float(np.nanmean(cv.values(method, metric)))
     return loss_interval(losses[0], sample_weight=weight, groups=groups, upper=UPPER[metric], mean=mean)

@@ -9,6 +9,7 @@ import numpy as np
 
 from mixent.base.displays import computed
 from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Table
+from mixent.base.text import count
 from mixent.comparison.result import Comparison
 from mixent.displays import MethodScoresDisplay
 from mixent.evaluate.bounds import ErrorReport, error_bounds
@@ -41,17 +42,24 @@ def methods_table(cv: CrossValidation, kinds: Mapping[str, str] | None = None, m
     ranking = cv.ranking(metric)
     means = {(s["method"], s["metric"]): s["mean"] for s in cv.means()}
     best = {metric: min((means[m, metric] for m in _eligible(cv, ranking, metric)), default=None) for metric in SCALES}
-    rows = []
+    rows, intervals = [], {metric, "log_loss", "error"}  # of the others there is no room
     for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:
         eligible = {metric: method in _eligible(cv, ranking, metric) for metric in SCALES}
-        cells = [_score(cv, method, m, means[method, m], eligible[m] and best[m]) for m in SCALES]
-        rows.append([method, *([kinds.get(method, "")] if kinds else []), *cells])
+        cells = [_score(cv, method, m, means[method, m], eligible[m] and best[m], m in intervals) for m in SCALES]
+        rows.append([_with_folds(cv, method), *([kinds.get(method, "")] if kinds else []), *cells])
     caption = (
-        "Mean over the folds, with the 95 % interval of the expected score over rows like these where it is a mean "
-        "over rows; the intervals of two methods may overlap although their difference on the same rows is "
-        "significant (see below). Seconds are means per fold. Lower is better; the best of each column is marked"
+        "Mean over the folds; for error, log-loss and the metric of the comparison with the 95 % interval of what to "
+        "expect on rows like these. The intervals of two methods may overlap although their difference on the same "
+        "rows is significant (see below). Seconds are means per fold. Lower is better; the best of each column is "
+        "marked"
     )
     return Table(caption, ["method", *(["kind"] if kinds else []), *(scale.heading for scale in SCALES.values())], rows)
+
+
+def _with_folds(cv: CrossValidation, method: str) -> str:
+    """The name of a method, with the number of folds that it finished if these are not all: then it has no rank."""
+    finished = np.isfinite(cv.values(method, "error"))
+    return method if finished.all() else f"{method} ({finished.sum()} of {count(len(finished), 'fold')})"
 
 
 def _eligible(cv: CrossValidation, ranking: list[str], metric: str) -> list[str]:
@@ -59,10 +67,10 @@ def _eligible(cv: CrossValidation, ranking: list[str], metric: str) -> list[str]
     return [m for m in ranking if not is_constant(cv, m)] if metric == "calibration" else ranking
 
 
-def _score(cv: CrossValidation, method: str, metric: str, mean: float, best: Any) -> Number | None:
+def _score(cv: CrossValidation, method: str, metric: str, mean: float, best: Any, with_interval: bool) -> Number | None:
     if not np.isfinite(mean):
         return None
-    scale, interval = SCALES[metric], score_interval(cv, method, metric)
+    scale, interval = SCALES[metric], score_interval(cv, method, metric) if with_interval else None
     text = scale.text(mean)
     if interval is not None:
         text += f" ({scale.text(interval[0])} to {scale.text(interval[1])})"
