@@ -17,11 +17,11 @@ COMMANDS = get_command(app).commands
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_fits_on_a_screen_and_has_examples(mixent, monkeypatch, command):
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "80")
     page = mixent(command, "--help")
     assert page.exit_code == 0 and f"mixent {command}" in page.stdout.split("Examples:")[1]
     lines = page.stdout.splitlines()
-    assert len(lines) <= 70 and max(map(len, lines)) <= 110
+    assert len(lines) <= 60 and max(map(len, lines)) <= 110
 
 
 def examples(name):

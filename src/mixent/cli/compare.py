@@ -45,24 +45,21 @@ def compare(
     target: opt.Target,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Recommended model, fitted to all rows [DATA-winner.mixent]."
-        ),
+        typer.Option("--output", "-o", metavar="FILE", help="Recommended model [DATA-winner.mixent]."),
     ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Page with all results [DATA-comparison.html].")
     ] = None,
     page: Annotated[bool, typer.Option(help="Whether to write the page.")] = True,
     scores: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the scores of every fold: .csv, .tsv or .parquet.")
+        Path | None, typer.Option(metavar="FILE", help="Scores of all folds: .csv, .tsv or .parquet.")
     ] = None,
     methods: Annotated[
         list[str],
         typer.Option(
             "--method",
             metavar="NAMES",
-            help="Only these methods, such as mixture,med-tree, by model (see mixent models) or by their names in the "
-            "output. Repeatable.",
+            help="Only these: models (see mixent models) or methods of the output. Repeatable.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -71,8 +68,7 @@ def compare(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Set a parameter of every --method that has it, as for mixent fit; NAME.KEY=VALUE for one of several. "
-            "Repeatable.",
+            help="Parameter of every --method that has it, or NAME.KEY=VALUE, of one of them. Repeatable.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -80,30 +76,27 @@ def compare(
     metric: Annotated[
         str, typer.Option(metavar="NAME", help=f"What the recommendation is by: {', '.join(METRICS)}.")
     ] = "log_loss",
-    folds: Annotated[
-        int, typer.Option(metavar="N", min=2, help="Parts of the rows; each is predicted from the others.")
-    ] = 5,
-    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Repetitions with other folds.")] = 1,
+    folds: Annotated[int, typer.Option(metavar="N", min=2, help="Folds of the rows.")] = 5,
+    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="Repetitions.")] = 1,
     budget: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Such as 90s, 10m or 2h: all methods are tried on a sample of the rows, the promising ones on more.",
+            help="Such as 90s, 10m or 2h; methods are tried on a sample of the rows, the promising ones on more.",
         ),
     ] = None,
     limit: Annotated[
         str,
         typer.Option(
             metavar="TIME",
-            help="Longest time of a method for one fold, or none; auto: ten times the median, at least 30 s.",
+            help="Longest time of a fold, or none; auto: ten times the median, at least 30 s.",
         ),
     ] = "auto",
     journal: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Keep finished folds here. (Default: DATA.compare.jsonl, until the end; after a stop, run the same "
-            "command again to resume.)",
+            help="Finished folds, from which the same command resumes after a stop [DATA.compare.jsonl].",
         ),
     ] = None,
     ignore: opt.Ignore = [],  # noqa: B006
@@ -116,16 +109,14 @@ def compare(
 ) -> None:
     """Compare methods on a table by cross-validation; recommend one, with the reason, and save it.
 
-    Every method chooses its settings inside each training part, all see the same folds, and every score is on rows
-    that were held out. The best method is fitted to all rows and saved; a page shows the comparison.
+    All methods have the same folds and choose their settings within the training rows. The best is fitted to all rows
+    and saved; a page shows the comparison.
 
     \b
     Examples:
       mixent compare data.csv --target class
       mixent compare data.csv -t class --budget 10m -o model.mixent --report page.html
-      mixent compare data.csv -t class --method mixture,med-tree --no-baselines --folds 10
-      mixent compare data.csv -t class --method med-tree --set tables=integrated --scores folds.csv
-      mixent compare data.csv -t class --metric balanced_error --categorical zip,sex
+      mixent compare data.csv -t class --method mixture,med-tree --set med-tree.tables=integrated
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
         one_of("--metric", metric, METRICS)

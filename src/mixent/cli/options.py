@@ -55,7 +55,7 @@ Categorical = Annotated[
     typer.Option(
         "--categorical",
         metavar="COL",
-        help="Column of numbers that are codes, or several: A,B. They are read as written: 01 is not 1. Repeatable.",
+        help="Column of numbers that are codes (01 is not 1), or several: A,B. Repeatable.",
         show_default=False,
     ),
 ]

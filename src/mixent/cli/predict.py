@@ -76,8 +76,7 @@ def predict(
         typer.Option(
             "--keep",
             metavar="COL",
-            help="Input column to copy to the output, or several: A,B. Repeatable. (Default: identifiers, that is, "
-            "unused text or whole numbers that differ in every row.)",
+            help="Input column to copy to the output, or several: A,B. Repeatable. (Default: identifiers.)",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -92,28 +91,23 @@ def predict(
     ] = None,
     reject: Annotated[
         float | None,
-        typer.Option(metavar="COST", help="Cost of not deciding; rows that would cost more are left undecided."),
+        typer.Option(metavar="COST", help="Cost of not deciding; costlier rows are undecided."),
     ] = None,
     adjust_priors: Annotated[
         bool, typer.Option("--adjust-priors", help="Estimate the class priors of this table first.")
     ] = False,
-    density: Annotated[
-        bool, typer.Option("--density", help="Write the log density: a low one is unlike the training rows.")
-    ] = False,
+    density: Annotated[bool, typer.Option("--density", help="Write the log density, low for unusual rows.")] = False,
     explain: Annotated[
         bool,
         typer.Option(
             "--explain",
-            help="Write the strongest other class (rival), the log-odds against it in nats, the component, column or "
-            "source with the largest part of the log-odds, and that part. Of a novelty detector: the column that "
-            "lowers the score most, and by how much. All parts: mixent explain.",
+            help="Write the strongest other class (rival), the log-odds against it in nats, and its largest part (of a "
+            "novelty detector: of the score). All parts: mixent explain.",
         ),
     ] = False,
     target: Annotated[
         str | None,
-        typer.Option(
-            "--target", "-t", metavar="COL", help="For a joint model: the column to predict (default: its last)."
-        ),
+        typer.Option("--target", "-t", metavar="COL", help="Column that a joint model predicts [its last]."),
     ] = None,
     sequence: opt.Sequence = None,
     quiet: opt.Quiet = False,
@@ -121,23 +115,22 @@ def predict(
 ) -> None:
     """Predict classes and probabilities for new rows; with a model of `mixent novelty`, find unusual rows.
 
-    Columns are found by name; those the model does not have are ignored, except that an identifier is copied to the
-    output. Missing cells and categories that did not occur in training are allowed.
+    Columns are found by name. Those the model does not have are ignored; an identifier (text or whole numbers,
+    different in every row) is copied to the output. Missing cells and new categories are allowed.
 
     \b
     Examples:
-      mixent predict iris.mixent new.csv -o out.csv
       mixent predict m.mixent new.csv -o out.parquet --keep id --density
       mixent predict m.mixent new.csv -o out.csv --costs costs.csv --reject 0.2
       mixent predict table.mixent new.csv -o out.csv --target color   (a joint model)
       mixent predict detector.mixent new.csv -o scored.csv --explain   (a model of mixent novelty)
       mixent predict fusion.mixent votes.csv -o out.csv                (a model of mixent fuse)
 
-    A novelty detector writes three columns: score (the expected log-probability, nats), decision (the score less the
-    threshold) and outlier (whether that is negative).
+    A novelty detector writes score (expected log-probability, nats), decision (score less threshold) and outlier
+    (decision < 0).
 
-    With --costs or --reject the table has two answers: `predicted` is the most probable class; `decision` is the class
-    whose expected cost is lowest, blank where not deciding is cheaper (`rejected` is true there).
+    With --costs or --reject, `predicted` is the most probable class, and `decision` the class whose expected cost is
+    lowest, blank where not deciding is cheaper (`rejected`).
 
     \b
     costs.csv:   predicted,benign,malignant
