@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from mixent.evaluate import cross_validate, row_t_test
 from mixent.evaluate.paired_rows import loss_interval, wilson
-from mixent.evaluate.row_losses import is_constant, out_of_fold_losses, paired_test, score_interval
+from mixent.evaluate.row_losses import best_of, is_constant, out_of_fold_losses, paired_test, score_interval
 
 RNG = np.random.default_rng(0)
 GAP = RNG.normal(0.1, size=60)
@@ -148,3 +148,6 @@ def test_a_score_that_is_no_mean_over_rows_is_tested_on_the_folds():
 def test_constant_predictions_are_recognized():
     cv = cross_validate({**METHODS, "prior": GaussianNB(var_smoothing=1e20)}, *table())
     assert is_constant(cv, "prior") and not is_constant(cv, "nb")
+    assert best_of(cv, "calibration", ["prior", "nb"]) == ["nb"] and best_of(cv, "error", []) == []
+    lowest = min(cv.methods, key=lambda m: cv.values(m, "log_loss").mean())
+    assert best_of(cv, "log_loss", cv.methods) == [lowest]

@@ -304,25 +304,27 @@ def print_comparison(screen: Screen, comparison: Comparison) -> None:
 
 
 def _scores(comparison: Comparison) -> Table:
+    from mixent.evaluate.row_losses import best_of
+
     cv, ranking = comparison.cv, comparison.ranking()
     means = {(entry["method"], entry["metric"]): entry["mean"] for entry in cv.means()}
-    best = {metric: min(means[method, metric] for method in ranking) for metric in HEADINGS}
+    best = {metric: best_of(cv, metric, ranking) for metric in HEADINGS}
     table = grid("\nmethod", *HEADINGS.values(), "fit\ns")
     for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:
-        cells = [_score(means[method, metric], metric, best[metric]) for metric in HEADINGS]
+        cells = [_score(means[method, metric], metric, method in best[metric]) for metric in HEADINGS]
         seconds = means[method, "fit_seconds"]
         star = " *" if comparison.candidates[method].from_mixent else ""
         table.add_row(shown(method) + star, *cells, f"{seconds:.2f}" if seconds == seconds else "")
     return table
 
 
-def _score(mean: float, metric: str, best: float) -> str:
+def _score(mean: float, metric: str, best: bool) -> str:
     from mixent.evaluate.scores import SCALES
 
     if mean != mean:
         return "failed"
     text = SCALES[metric].text(mean)
-    return f"[bold green]{text}[/]" if mean == best else text
+    return f"[bold green]{text}[/]" if best else text
 
 
 def _write(screen: Screen, comparison: Comparison, files: Files, title: str, commands: str) -> None:

@@ -94,6 +94,17 @@ def is_constant(cv: Any, method: str) -> bool:
     return all(np.ptp(p, axis=0).max() <= SAME for p in parts if len(p) and np.isfinite(p).all())
 
 
+def best_of(cv: Any, metric: str, ranking: list[str]) -> list[str]:
+    """The methods with the lowest mean of a metric, but for differences by rounding.
+
+    Constant probabilities are calibrated by construction, so they are not the best calibrated.
+    """
+    among = [m for m in ranking if metric != "calibration" or not is_constant(cv, m)]
+    means = {m: float(cv.values(m, metric).mean()) for m in among}
+    least = min(means.values(), default=np.nan)
+    return [m for m, mean in means.items() if not without_rounding(np.array(mean - least), mean, least)]
+
+
 def fold_ratio(cv: Any) -> float:
     """Test rows for each training row."""
     return float(np.mean([r["n_test"] / r["n_train"] for r in cv.records]))

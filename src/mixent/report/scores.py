@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,8 @@ from mixent.comparison.result import Comparison
 from mixent.displays import MethodScoresDisplay
 from mixent.evaluate.bounds import ErrorReport, error_bounds
 from mixent.evaluate.records import CrossValidation
-from mixent.evaluate.row_losses import is_constant, score_interval
+from mixent.evaluate.row_losses import best_of, score_interval
 from mixent.evaluate.scores import METRICS, SCALES, Scale, score_table
-from mixent.evaluate.text import without_rounding
 from mixent.report.results import Predictions, out_of_fold
 
 BOUNDS = {  # quantities of an ErrorReport
@@ -41,11 +39,10 @@ def methods_table(cv: CrossValidation, kinds: Mapping[str, str] | None = None, m
     """Every method's mean scores with 95 % intervals, the best first; `kinds`: the kind of each method."""
     ranking = cv.ranking(metric)
     means = {(s["method"], s["metric"]): s["mean"] for s in cv.means()}
-    best = {metric: min((means[m, metric] for m in _eligible(cv, ranking, metric)), default=None) for metric in SCALES}
+    best = {m: best_of(cv, m, ranking) for m in SCALES}
     rows, intervals = [], {metric, "log_loss", "error"}  # of the others there is no room
     for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:
-        eligible = {metric: method in _eligible(cv, ranking, metric) for metric in SCALES}
-        cells = [_score(cv, method, m, means[method, m], eligible[m] and best[m], m in intervals) for m in SCALES]
+        cells = [_score(cv, method, m, means[method, m], method in best[m], m in intervals) for m in SCALES]
         rows.append([_with_folds(cv, method), *([kinds.get(method, "")] if kinds else []), *cells])
     caption = (
         "Mean over the folds; for error, log-loss and the metric of the comparison with the 95 % interval of what to "
@@ -62,19 +59,16 @@ def _with_folds(cv: CrossValidation, method: str) -> str:
     return method if finished.all() else f"{method} ({finished.sum()} of {count(len(finished), 'fold')})"
 
 
-def _eligible(cv: CrossValidation, ranking: list[str], metric: str) -> list[str]:
-    """Methods that can be the best of a column; one without any information on a row is trivially calibrated."""
-    return [m for m in ranking if not is_constant(cv, m)] if metric == "calibration" else ranking
-
-
-def _score(cv: CrossValidation, method: str, metric: str, mean: float, best: Any, with_interval: bool) -> Number | None:
+def _score(
+    cv: CrossValidation, method: str, metric: str, mean: float, best: bool, with_interval: bool
+) -> Number | None:
     if not np.isfinite(mean):
         return None
     scale, interval = SCALES[metric], score_interval(cv, method, metric) if with_interval else None
     text = scale.text(mean)
     if interval is not None:
         text += f" ({scale.text(interval[0])} to {scale.text(interval[1])})"
-    return Number(text, best=best is not False and not without_rounding(mean - best, mean, best))
+    return Number(text, best=best)
 
 
 def differences(comparison: Comparison) -> list[Content]:
