@@ -101,7 +101,7 @@ def test_methods_are_called_as_compare_calls_them():
     from mixent.comparison.candidates import recipes
 
     known = {name: recipe.kind for name, recipe in recipes().items()}
-    assert set(known.values()) == {view.OURS, view.THEIRS, view.CLASSICAL}
+    assert set(known.values()) == {view.OURS, view.THEIRS, view.CLASSICAL, "baseline"}
     assert known[view.LOGISTIC] == view.THEIRS and known[view.STACK] == view.OURS
     assert {known[name] for name in (*view.LIKE_LOGISTIC, *QUICK["compare"].methods)} == {view.OURS}
 

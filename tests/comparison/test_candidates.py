@@ -30,7 +30,7 @@ def test_named_methods_are_never_left_out():
     made, skipped = candidates(SHAPE, names=["tree MED"], baselines=False)
     assert list(made) == ["tree MED"] and not skipped
     made, _ = candidates(SHAPE, names=["mixture", "random forest"])
-    assert next(iter(made)) == "mixture" and {c.kind for c in made.values()} == {"mixent", "scikit-learn"}
+    assert next(iter(made)) == "mixture" and {c.kind for c in made.values()} == {"mixent", "scikit-learn", "baseline"}
 
 
 def test_every_method_gets_the_seed_and_one_thread():
@@ -41,7 +41,7 @@ def test_every_method_gets_the_seed_and_one_thread():
 
 
 def test_kinds():
-    assert {recipe.kind for recipe in recipes().values()} == {"mixent", "classical", "scikit-learn"}
+    assert {recipe.kind for recipe in recipes().values()} == {"mixent", "classical", "scikit-learn", "baseline"}
     made, _ = candidates(SHAPE)
     assert all(c.about for c in made.values())
     assert {name for name, c in made.items() if not c.from_mixent} == {recipe.name for recipe in BASELINES}

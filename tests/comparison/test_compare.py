@@ -229,3 +229,43 @@ def test_the_live_table(table):
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+def test_problems_are_shown_before_anything_is_fitted(table, capsys):
+    X, y = table
+    seen = []
+
+    class Watched(GaussianNB):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(capsys.readouterr().err)
+            return super().fit(X, y, sample_weight)
+
+    X = X.assign(number=np.arange(len(X)))
+    options = {"baselines": False, "n_jobs": 1, "folds": 2, "refit": False, "progress": True}
+    result = mixent.compare(X, y, methods={"watched": Watched()}, **options)
+    assert result.problems and "'number'" in seen[0] and not any("'number'" in text for text in seen[1:])
+
+
+def test_the_class_frequencies_are_in_the_table_and_run_in_every_fold(table):
+    X, y = table
+    names = ["logistic regression", "most frequent class"]
+    result = mixent.compare(X, y, methods=names, baselines=False, n_jobs=1, folds=4, refit=False)
+    assert result.ranking() == names and result.skipped == {}
+    shares = np.array([(y[result.cv.folds[0] != 0] == c).mean() for c in "abc"])
+    np.testing.assert_allclose(result.cv.proba["most frequent class"][result.cv.folds[0] == 0], [shares] * 23)
+
+
+def test_a_method_that_fails_in_one_fold_is_scored_on_the_others(table):
+    FITS.clear()
+    methods = {**quick(), "once": FailsOnce()}
+    result = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=4, refit=False)
+    assert np.isfinite(result.cv.values("once", "log_loss")).tolist() == [False, True, True, True]
+    assert "once" not in result.ranking() and result.cv.label("once") == "once (3 of 4 folds)"
+
+
+class FailsOnce(GaussianNB):
+    def fit(self, X, y, sample_weight=None):
+        FITS.append(len(y))
+        if len(FITS) == 1:
+            raise ValueError("once")
+        return super().fit(X, y, sample_weight)

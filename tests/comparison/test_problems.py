@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from mixent.comparison import data_problems
+from mixent.comparison.data_problems import identifiers
+from mixent.comparison.shape import read_table
 
 
 @pytest.fixture
@@ -96,3 +98,38 @@ def test_codes_that_were_named_are_no_problem(sound):
     X, y = sound
     X = X.assign(k=np.arange(len(y)) % 3)
     assert data_problems(X, y, categorical=["k", "c"]) == []
+
+
+@pytest.mark.parametrize("copies", [0, 60])
+def test_identifiers_are_found_among_copies_too(sound, copies):
+    X, y = sound
+    codes = np.random.default_rng(3).choice(9_000_000, len(y), replace=False) + 1_000_000
+    frame = X.assign(number=np.random.default_rng(4).permutation(len(y)) + 17, code=codes)
+    rows = np.r_[np.arange(len(y)), np.arange(copies)]
+    table = read_table(frame.iloc[rows], "auto")
+    assert identifiers(table) == ["number", "code"]
+
+
+def test_measured_numbers_are_no_identifiers(sound):
+    X, y = sound
+    rng = np.random.default_rng(3)
+    frame = X.assign(
+        salary=np.round(rng.lognormal(11, 0.3, len(y)), -2).astype(int),
+        grams=rng.normal(50_000, 2_000, len(y)).astype(int),
+        year=1900 + rng.integers(100, size=len(y)),
+        repeated=np.repeat(rng.integers(10**6, 10**7, size=len(y) // 2), 2),
+    )
+    assert identifiers(read_table(frame, "auto")) == []
+
+
+def test_copies_are_found_beside_an_identifier(sound):
+    X, y = sound
+    twice = pd.concat([X, X[:40]]).assign(row=np.arange(len(X) + 40))
+    assert any("80 of 240 rows" in sentence for sentence in data_problems(twice, np.r_[y, y[:40]]))
+
+
+def test_a_large_table_is_sampled():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=30_000)
+    X = pd.DataFrame({"u": rng.normal(size=30_000), "leak": y + 0.1 * rng.random(30_000)})
+    assert any("'leak'" in sentence for sentence in data_problems(X, y))

@@ -72,7 +72,9 @@ def compare(
             show_default=False,
         ),
     ] = [],  # noqa: B006
-    baselines: Annotated[bool, typer.Option(help="Also run six classifiers of scikit-learn.")] = True,
+    baselines: Annotated[
+        bool, typer.Option(help="Also run classifiers of scikit-learn, and the class frequencies.")
+    ] = True,
     metric: Annotated[
         str, typer.Option(metavar="NAME", help=f"What the recommendation is by: {', '.join(METRICS)}.")
     ] = "log_loss",
@@ -294,8 +296,6 @@ def print_comparison(screen: Screen, comparison: Comparison) -> None:
         screen.print(f"Left out: {shown(name)}: {shown(reason)}.")
     for name, message in cv.failures.items():
         screen.warn(f"{name} failed: {message}")
-    for problem in comparison.problems:
-        screen.warn(problem)
     screen.print()
     screen.print(f"[bold]{shown(comparison.recommendation.headline)}[/]")
     for point in comparison.recommendation.points:
@@ -314,7 +314,7 @@ def _scores(comparison: Comparison) -> Table:
         cells = [_score(means[method, metric], metric, method in best[metric]) for metric in HEADINGS]
         seconds = means[method, "fit_seconds"]
         star = " *" if comparison.candidates[method].from_mixent else ""
-        table.add_row(shown(method) + star, *cells, f"{seconds:.2f}" if seconds == seconds else "")
+        table.add_row(shown(cv.label(method)) + star, *cells, f"{seconds:.2f}" if seconds == seconds else "")
     return table
 
 

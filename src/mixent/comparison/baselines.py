@@ -79,6 +79,12 @@ def _neighbors(s: Setting) -> Any:
     return tuned(s, KNeighborsClassifier(algorithm="brute"), grid)
 
 
+def _frequencies(s: Setting) -> Any:
+    from sklearn.dummy import DummyClassifier
+
+    return tuned(s, DummyClassifier(strategy="prior"), None)
+
+
 def _too_many_pairs(shape: Shape) -> str | None:
     if shape.n_labelled > PAIRS:
         return f"it compares all pairs of rows, and the table has more than {PAIRS} rows"
@@ -96,7 +102,9 @@ def _no_weights(shape: Shape) -> str | None:
 
 
 KIND = "scikit-learn"
+FREQUENCIES = Recipe("most frequent class", "class frequencies for every row", _frequencies, 0.01, kind="baseline")
 BASELINES = (
+    FREQUENCIES,
     Recipe("logistic regression", "linear; penalty chosen by cross-validation", _logistic, 0.3, kind=KIND),
     Recipe("gradient boosting", "boosted trees; their number chosen by early stopping", _boosting, 2.0, kind=KIND),
     Recipe("random forest", "averaged trees; size of the leaves chosen by out-of-bag scores", _forest, 4.5, kind=KIND),

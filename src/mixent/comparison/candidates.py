@@ -25,7 +25,7 @@ class Candidate(Short):
 
     name: str
     estimator: Any  # not fitted
-    kind: str  # "mixent", "classical", "scikit-learn", the package of a registered estimator, or "given"
+    kind: str  # "mixent", "classical", "scikit-learn", "baseline", the package of a registered estimator, or "given"
     about: str  # a short description
     cost: float = 1.0  # approximate relative cost; with a time budget, cheap methods are tried first
 

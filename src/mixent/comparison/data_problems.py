@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ IMBALANCE = 20  # a larger ratio of the largest to the smallest class is reporte
 LEAKING = 0.99  # a single column that predicts at least this share of the labels is reported
 DUPLICATED = 0.02  # share of duplicated rows from which they are reported
 LEAK = "possible leak"
+MOST_ROWS = 20_000  # rows of a sample in which leaks and copies are looked for
+FEW_NUMBERS = 20  # fewer different numbers are no identifier
+LAST_DIGIT = 27.9  # 99.9 % quantile of chi-square with 9 degrees of freedom
 ASSOCIATED = 1e-4  # significance level of the association of missing values with the class, Bonferroni-adjusted
 
 
@@ -38,26 +42,71 @@ def data_problems(X: Any, y: Any, *, categorical: Categorical = "auto") -> list[
 
 
 def table_problems(table: Table, labels: Labels, categorical: Categorical = "auto") -> list[str]:
-    """The same as `data_problems`, for a table and labels that have been read."""
+    """The same as `data_problems`, for a table and labels that have been read; leaks are looked for in a sample."""
     assert labels.codes is not None
     known, classes = np.flatnonzero(labels.known), labels.classes
+    if len(known) > MOST_ROWS:
+        known = np.sort(np.random.default_rng(0).choice(known, MOST_ROWS, replace=False))
     codes = labels.codes[known]
     names = [str(label) for label in classes]
     labelled = table.take(known)
+    numbers = identifiers(table)
+    columns = problems(table, () if isinstance(categorical, str) else [str(c) for c in categorical])
     return [
-        *problems(table, () if isinstance(categorical, str) else [str(c) for c in categorical]),
+        *columns,
+        *_identifiers([name for name in numbers if not any(repr(name) in sentence for sentence in columns)]),
         *_coded_columns(table, categorical),
         *_equal_columns(table),
-        *_duplicates(labelled, codes),
+        *_duplicates(labelled, codes, numbers),
         *_leaks(labelled, codes, len(classes)),
         *_informative_missing(labelled, codes, len(classes)),
-        *_class_sizes(codes, names),
+        *_class_sizes(labels.codes[labels.known], names),
     ]
 
 
 def leaks(sentences: list[str]) -> list[str]:
     """The sentences about columns that may leak the class."""
     return [sentence for sentence in sentences if LEAK in sentence]
+
+
+def identifiers(table: Table) -> list[str]:
+    """Columns of whole numbers that are different in all rows but copies, and consecutive or long codes."""
+    names = []
+    for place, j in enumerate(table.schema.continuous):
+        column, values = table.schema.columns[j], table.X[:, place]
+        if column.kind != "integer" or table.n_rows < FEW_NUMBERS or np.isnan(values).any():
+            continue
+        different = np.unique(values)
+        copies = table.n_rows - len(different)
+        if copies and copies > table.n_rows - len(np.unique(_matrix(table), axis=0)):
+            continue
+        if len(different) >= FEW_NUMBERS and ((np.diff(different) == 1).all() or _are_codes(different)):
+            names.append(column.name)
+    return names
+
+
+def _are_codes(values: np.ndarray) -> bool:
+    """Whether whole numbers have one length of five digits or more, whose last digit is any: no measured quantity."""
+    digits = np.floor(np.log10(np.maximum(np.abs(values), 1)))
+    spread = np.ptp(values) > 0.5 * 10 ** digits[0]
+    last = np.bincount((np.abs(values) % 10).astype(int), minlength=10)
+    uniform = ((last - len(values) / 10) ** 2).sum() / (len(values) / 10) < LAST_DIGIT
+    return bool((digits == digits[0]).all() and digits[0] >= 4 and spread and uniform)
+
+
+def _identifiers(names: list[str]) -> list[str]:
+    return [
+        f"column {name!r} looks like an identifier (a different whole number for every item); drop it, with --ignore "
+        f"{name} on the command line"
+        for name in names
+    ]
+
+
+def _matrix(table: Table, without: Sequence[str] = ()) -> np.ndarray:
+    """All columns as numbers, but for some; missing values are infinite."""
+    numbers = [i for i, j in enumerate(table.schema.continuous) if table.schema.columns[j].name not in without]
+    codes = np.zeros((table.n_rows, 0)) if table.codes is None else table.codes
+    return np.hstack([np.nan_to_num(table.X[:, numbers], nan=np.inf), codes])
 
 
 def _coded_columns(table: Table, categorical: Categorical) -> list[str]:
@@ -88,11 +137,11 @@ def _equal_columns(table: Table) -> list[str]:
     return sentences
 
 
-def _duplicates(table: Table, codes: np.ndarray) -> list[str]:
-    """Duplicated rows, which make scores optimistic if copies are in training and test rows."""
-    matrix = np.hstack(
-        [np.nan_to_num(table.X, nan=np.inf), np.zeros((table.n_rows, 0)) if table.codes is None else table.codes]
-    )
+def _duplicates(table: Table, codes: np.ndarray, identifiers: Sequence[str]) -> list[str]:
+    """Duplicated rows, which make scores optimistic if copies are in training and test rows; numbers of rows differ."""
+    matrix = _matrix(table, identifiers)
+    if not matrix.shape[1]:
+        return []
     group = np.unique(matrix, axis=0, return_inverse=True)[1].ravel()
     counts = np.bincount(group)
     n_repeated = int((counts[group] > 1).sum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from typing import Any
@@ -18,8 +18,12 @@ STEPS = 10  # lines in a log
 
 
 @contextmanager
-def watching(progress: Any) -> Iterator[Callable[[Runner], None]]:
-    """True: a table on standard error or in the notebook; a rich Console: there; a callable of (done, total, text)."""
+def watching(progress: Any, problems: Sequence[str] = ()) -> Iterator[Callable[[Runner], None]]:
+    """True: problems of the data, then a table of results, on standard error or in the notebook.
+
+    A rich Console: the table there; the command line has printed the problems. A callable of (done, total, text): only
+    called.
+    """
     if callable(progress):
         yield lambda runner: progress(runner.n_done, runner.n_total, _latest(runner))
         return
@@ -30,6 +34,8 @@ def watching(progress: Any) -> Iterator[Callable[[Runner], None]]:
     from rich.live import Live
 
     console = Console(stderr=True) if progress is True else progress
+    for problem in problems if progress is True else ():
+        console.print(f"Check first: {problem}", markup=False, highlight=False, soft_wrap=True)
     if console.is_jupyter:
         with notebook_output() as update:
             yield lambda runner: update(_html(table_of(runner)))

@@ -13,6 +13,7 @@ import numpy as np
 from mixent.base.folds import assign_folds
 from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_workers
 from mixent.base.recipes import Setting, Shape
+from mixent.comparison.baselines import FREQUENCIES
 from mixent.comparison.candidates import Candidate, candidates
 from mixent.comparison.data_problems import leaks, table_problems
 from mixent.comparison.estimate import CHOSEN_BY, chosen_estimate
@@ -73,7 +74,7 @@ def compare(
         of another library, is used as it is.
     baselines : bool, default=True
         Whether to add logistic regression, gradient boosting, random forest, RBF SVM, naive Bayes and k nearest
-        neighbors of scikit-learn.
+        neighbors of scikit-learn, and the class frequencies ("most frequent class").
     folds : int, default=5
         Number of folds of the outer cross-validation.
     repeats : int, default=1
@@ -134,14 +135,14 @@ def compare(
     fold_of = assign_folds(samples.labels, folds=folds, repeats=repeats, random_state=random_state)
     mark = fingerprint(samples, fold_of)
     race = Race(samples.codes, samples.weights(np.arange(samples.n_rows)), metric)
-    with watching(progress) as watch:
+    problems = table_problems(table, samples.labels, categorical)
+    with watching(progress, problems) as watch:
         finished = Journal.open(journal, "compare", mark)
         within = _within(race, budget, began, None if limit == "auto" and workers == 1 else limit)
         splits = _splits(samples, fold_of, budget, random_state)
         runner = _runner(tried, samples, splits, journal=finished, n_jobs=workers, watch=watch, **within)
         cv = gathered(runner, samples, fold_of, random_state)
     _check_some_finished(cv, runner, metric)
-    problems = table_problems(table, samples.labels, categorical)
     options = {"folds": folds, "repeats": repeats, "random_state": random_state, "metric": metric, "budget": budget}
     options["limit"] = limit
     options |= {"methods": _recorded(methods), "baselines": baselines, "categorical": categorical}
@@ -162,7 +163,10 @@ def compare(
 
 def _runner(candidates: Mapping[str, Candidate], samples: Samples, splits: list[Split], **options: Any) -> Runner:
     """A runner of all methods."""
-    methods = {name: Method(c.estimator, settings_of(c.estimator), c.cost) for name, c in candidates.items()}
+    methods = {
+        name: Method(c.estimator, settings_of(c.estimator), c.cost, always=c.kind == FREQUENCIES.kind)
+        for name, c in candidates.items()
+    }
     return Runner(methods, Quiet(partial(score_fold, samples)), splits, give_up=True, **options)
 
 

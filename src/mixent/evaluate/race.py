@@ -91,7 +91,8 @@ class Race:
         ratio = float(np.mean([len(runner.splits[s].test) / len(runner.splits[s].train) for s in splits]))
         means = losses @ weight / weight.sum()
         lead, scale = int(means.argmin()), SCALES[self.metric]
-        for i in np.flatnonzero(clearly_behind(losses, folds, weight, ratio)):
+        behind = clearly_behind(losses, folds, weight, ratio)
+        for i in np.flatnonzero(behind & [not runner.methods[name].always for name in names]):
             scores = f"{scale.heading} {scale.text(means[i])}, {scale.text(means[lead])} of {names[lead]}"
             runner.drop(names[i], f"clearly behind ({scores})")
 

@@ -79,6 +79,11 @@ class CrossValidation(Result, Recorded):
         mine = {(r["repeat"], r["fold"]): r[metric] for r in self.records if r["method"] == method}
         return np.array([mine.get(place, np.nan) for place in places])
 
+    def label(self, method: str) -> str:
+        """The name of a method, with the number of folds where it has a score in some of them only."""
+        scored = np.isfinite(self.values(method, "log_loss"))
+        return method if scored.all() else f"{method} ({scored.sum()} of {count(len(scored), 'fold')})"
+
     def means(self) -> list[dict[str, Any]]:
         """One dict per method and metric: method, metric, mean and sd over the folds without an error, folds."""
         rows = []
@@ -107,7 +112,9 @@ class CrossValidation(Result, Recorded):
 
     def _content(self) -> list[Content]:
         means = {(s["method"], s["metric"]): s["mean"] for s in self.means()}
-        rows: list[list[Any]] = [[method, *(_number(means[method, m], m) for m in SHOWN)] for method in self._ordered()]
+        rows: list[list[Any]] = [
+            [self.label(method), *(_number(means[method, m], m) for m in SHOWN)] for method in self._ordered()
+        ]
         header = ["method", "error (%)", "log-loss", "Brier score", "calibration error (%)", "seconds per fit"]
         return [Table(f"Means over {self._brief().split(', ', 1)[1]}, the best first", header, rows)]
 
@@ -122,7 +129,7 @@ class CrossValidation(Result, Recorded):
         for method in self._ordered():
             values = {metric: means[method, metric] for metric in SHOWN}
             cells = [SCALES[metric].text(v) if np.isfinite(v) else "failed" for metric, v in values.items()]
-            lines.append(f"{method:<26}" + "".join(f"{cell:>10}" for cell in cells))
+            lines.append(f"{self.label(method):<26}" + "".join(f"{cell:>10}" for cell in cells))
         return "\n".join(lines)
 
     def difference(self, a: str, b: str, metric: str = "log_loss") -> dict[str, float]:

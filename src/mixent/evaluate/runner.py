@@ -61,11 +61,14 @@ class Method:
         Changes with the options of the model: under this the journal keeps its folds.
     cost : float
         Roughly, relative to the other methods; the cheap ones begin.
+    always : bool
+        Whether it is run in every fold, however far it is behind.
     """
 
     model: Any
     settings: str = ""
     cost: float = 1.0
+    always: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import numpy as np
 
 from mixent.base.displays import computed
 from mixent.base.document import Bullets, Content, Figure, Number, Paragraph, Table
-from mixent.base.text import count
 from mixent.comparison.result import Comparison
 from mixent.displays import MethodScoresDisplay
 from mixent.evaluate.bounds import ErrorReport, error_bounds
@@ -43,7 +42,7 @@ def methods_table(cv: CrossValidation, kinds: Mapping[str, str] | None = None, m
     rows, intervals = [], {metric, "log_loss", "error"}  # of the others there is no room
     for method in [*ranking, *(m for m in cv.methods if m not in ranking)]:
         cells = [_score(cv, method, m, means[method, m], method in best[m], m in intervals) for m in SCALES]
-        rows.append([_with_folds(cv, method), *([kinds.get(method, "")] if kinds else []), *cells])
+        rows.append([cv.label(method), *([kinds.get(method, "")] if kinds else []), *cells])
     caption = (
         "Mean over the folds; for error, log-loss and the metric of the comparison with the 95 % interval of what to "
         "expect on rows like these. The intervals of two methods may overlap although their difference on the same "
@@ -51,12 +50,6 @@ def methods_table(cv: CrossValidation, kinds: Mapping[str, str] | None = None, m
         "marked"
     )
     return Table(caption, ["method", *(["kind"] if kinds else []), *(scale.heading for scale in SCALES.values())], rows)
-
-
-def _with_folds(cv: CrossValidation, method: str) -> str:
-    """The name of a method, with the number of folds that it finished if these are not all: then it has no rank."""
-    finished = np.isfinite(cv.values(method, "error"))
-    return method if finished.all() else f"{method} ({finished.sum()} of {count(len(finished), 'fold')})"
 
 
 def _score(
