@@ -174,3 +174,12 @@ def test_demo(mixent, small_demo):
     assert table["state"].notna().sum() == 50 and table.isna().to_numpy().any()
     assert set(pd.read_csv("d-votes.csv").columns) == {"program A", "program B", "program C"}
     assert table.drop(columns="state").equals(import_module("mixent.cli.demo").make_pumps()[0])
+
+
+def test_a_column_of_groups_is_not_a_feature(mixent, stock):
+    frame = pd.read_csv(stock / "data.csv")
+    frame.assign(person=np.repeat(np.arange(len(frame) // 2), 2)).to_csv("grouped.csv", index=False)
+    command = ("compare", "grouped.csv", "-t", "class", "--ignore", "id,w", "--method", "linear MED", "--folds", "2")
+    result = mixent(*command, "--no-baselines", "--jobs", "1", "--no-page", "--group", "person")
+    assert result.exit_code == 0, result.output
+    assert "person" not in load("grouped-winner.mixent").feature_names_in_

@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from mixent import MixtureClassifier
 from mixent.evaluate import cross_validate, score_table, stratified_folds
@@ -259,3 +260,47 @@ def test_a_list_of_classifiers_is_named_by_their_classes_and_y_may_be_a_column()
         listed = cross_validate([GaussianNB(), GaussianNB(var_smoothing=0.1)], table, "kind", folds=2)
         assert listed.methods == named.methods
         np.testing.assert_array_equal(listed.values("GaussianNB 2", "error"), named.values("GaussianNB 2", "error"))
+
+
+# --- groups -----------------------------------------------------------------------------------------------------------
+
+
+def grouped(n_groups=30, seed=0):
+    """Rows of patients of whom each has one class, and one value of a column."""
+    rng = np.random.default_rng(seed)
+    patient = np.repeat(np.arange(n_groups), rng.integers(2, 7, size=n_groups))
+    y = (patient % 3 == 0).astype(int)
+    return pd.DataFrame({"u": rng.normal(size=n_groups)[patient], "patient": patient}), y
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_folds_do_not_split_a_group(repeats):
+    X, y = grouped()
+    cv = cross_validate({"naive": GaussianNB()}, X, y, folds=4, repeats=repeats, groups="patient")
+    for tested in cv.folds:
+        assert set(tested) == {0, 1, 2, 3}
+        assert all(len(set(tested[X["patient"] == patient])) == 1 for patient in X["patient"].unique())
+        assert all(len(np.unique(y[tested == fold])) == 2 for fold in range(4))  # spread as far as groups allow
+    np.testing.assert_array_equal(cv.groups, X["patient"])
+
+
+def test_the_column_of_groups_is_not_a_feature():
+    X, y = grouped()
+    by_name = cross_validate({"naive": GaussianNB()}, X, y, folds=3, groups="patient")
+    apart = cross_validate({"naive": GaussianNB()}, X[["u"]], y, folds=3, groups=[f"p{i}" for i in X["patient"]])
+    np.testing.assert_array_equal(by_name.proba["naive"], apart.proba["naive"])
+
+
+def test_a_value_of_the_group_does_not_leak():
+    X, y = grouped(60)
+    split = cross_validate({"tree": DecisionTreeClassifier(random_state=0)}, X[["u"]], y)
+    kept = cross_validate({"tree": DecisionTreeClassifier(random_state=0)}, X[["u"]], y, groups=X["patient"])
+    assert split.values("tree", "error").mean() < 0.05 < 0.2 < kept.values("tree", "error").mean()
+
+
+@pytest.mark.parametrize(
+    ("groups", "match"), [([1, 2], "groups"), ([1.0] * 20 + [np.nan] * 20, "row 20"), ([1] * 40, "lower folds")]
+)
+def test_groups_that_cannot_be_used(groups, match):
+    with pytest.raises(ValueError, match=match):
+        cross_validate({"naive": GaussianNB()}, np.zeros((40, 1)), np.arange(40) % 2, groups=groups)

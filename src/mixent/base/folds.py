@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -73,8 +74,13 @@ def stratified_folds(y: Any, *, folds: int = 5, repeats: int = 1, random_state: 
     return assign_folds(read_labels(y, len(y)), folds=folds, repeats=repeats, random_state=random_state)
 
 
-def assign_folds(labels: Labels, *, folds: int, repeats: int, random_state: Any) -> np.ndarray:
-    """As `stratified_folds`, of labels that have been read; warns of classes with few rows."""
+def assign_folds(
+    labels: Labels, *, folds: int, repeats: int, random_state: Any, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """As `stratified_folds`, of labels that have been read; warns of classes with few rows.
+
+    With `groups`, (n,) numbers, all rows of a group are in one fold, and the classes are spread as far as that allows.
+    """
     if folds < 2 or repeats < 1:
         raise ValueError(f"folds must be at least 2 and repeats at least 1; got folds={folds}, repeats={repeats}")
     assert labels.codes is not None
@@ -83,7 +89,28 @@ def assign_folds(labels: Labels, *, folds: int, repeats: int, random_state: Any)
     _warn_small([str(name) for name in labels.classes.tolist()], sizes.tolist(), folds)
     if sizes[sizes > 1].sum() < folds:
         raise ValueError(f"{folds} folds need at least {folds} rows in classes of two rows or more; lower folds")
+    if groups is not None:
+        return np.stack([_group_folds(codes, groups, folds, rng) for _ in range(repeats)])
     return np.stack([deal_folds(codes, folds, rng) for _ in range(repeats)])
+
+
+def _group_folds(codes: np.ndarray, groups: np.ndarray, n_folds: int, rng: np.random.RandomState) -> np.ndarray:
+    """Fold of each row, (n,); -1 for rows without a label."""
+    from sklearn.model_selection import StratifiedGroupKFold  # takes long to import
+
+    known = np.flatnonzero(codes >= 0)
+    n_groups = len(np.unique(groups[known]))
+    if n_groups < n_folds:
+        raise ValueError(f"{n_folds} folds need at least {n_folds} groups with a label; got {n_groups}; lower folds")
+    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=rng.randint(2**31 - 1))
+    fold = np.full(len(codes), -1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of small classes, which `assign_folds` has warned of
+        for number, (_, held_out) in enumerate(splitter.split(known, codes[known], groups[known])):
+            fold[known[held_out]] = number
+    if len(np.unique(fold[known])) < n_folds:
+        raise ValueError(f"{n_groups} groups of unequal size do not fill {n_folds} folds; lower folds")
+    return fold
 
 
 def _warn_small(names: list[str], sizes: list[int], folds: int) -> None:

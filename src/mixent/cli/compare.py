@@ -104,6 +104,10 @@ def compare(
     ignore: opt.Ignore = [],  # noqa: B006
     categorical: opt.Categorical = [],  # noqa: B006
     weight: opt.Weight = None,
+    group: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Rows of the same value, such as one patient, are kept in the same fold."),
+    ] = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
     quiet: opt.Quiet = False,
@@ -129,7 +133,8 @@ def compare(
         chosen = chosen_methods(names_in(methods), given, seed)
         files = Files.of(data, output, report, page, scores, journal)
         files.check(data)
-        table = read_data(data, Roles(target, ignore, categorical, weight), screen=screen, named=words_in(given))
+        roles = Roles(target, ignore, categorical, weight, group=group)
+        table = read_data(data, roles, screen=screen, named=words_in(given))
         table = without_names(screen, table)
         _check_words(chosen, table)
         options: dict[str, Any] = {"methods": chosen, "baselines": baselines, "metric": metric}
@@ -240,7 +245,7 @@ def _compared(screen: Screen, table: Data, files: Files, options: dict[str, Any]
 
     journal = files.journal
     options = options | {"sample_weight": table.weight, "categorical": table.categorical or "auto"}
-    options |= {"journal": journal, "progress": live_on(screen)}
+    options |= {"groups": table.groups, "journal": journal, "progress": live_on(screen)}
     if journal.exists():
         screen.print(f"Finished folds are read from [bold]{shown(journal)}[/]; delete it to start again")
     try:

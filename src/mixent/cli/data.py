@@ -35,7 +35,7 @@ class Data:
     weight: np.ndarray | None  # (n,)
     notes: list[str]  # problems of the table
     categorical: list[str] = field(default_factory=list)  # columns given by --categorical
-    groups: np.ndarray | None = None  # (n,): the sequence each row is a step of; y and weight are then of sequences
+    groups: np.ndarray | None = None  # (n,): the group of each row, or the sequence, of which y and weight are then
 
     def of_steps(self, values: np.ndarray) -> np.ndarray:
         """Values of sequences, in the order in which these appear, at each of their steps."""
@@ -53,11 +53,12 @@ class Roles:
     categorical: Sequence[str] = ()  # codes, which are read as they are written
     weight: str | None = None  # of the rows
     sequence: str | None = None  # names the sequence each row is a step of
+    group: str | None = None  # rows of the same value are kept in the same fold
 
     @property
     def single(self) -> list[str]:
         """Columns with a role of their own."""
-        return [name for name in (self.target, self.weight, self.sequence) if name is not None]
+        return [name for name in (self.target, self.weight, self.sequence, self.group) if name is not None]
 
     @property
     def as_written(self) -> list[str]:
@@ -73,7 +74,7 @@ class Roles:
     def check(self) -> None:
         """Refuse a target that has another role too."""
         others: dict[str, Sequence[str | None]] = {"--ignore": self.ignore, "--categorical": self.categorical}
-        others |= {"--weight": [self.weight], "--sequence": [self.sequence]}
+        others |= {"--weight": [self.weight], "--sequence": [self.sequence], "--group": [self.group]}
         for option, names in others.items():
             if self.target is not None and self.target in names:
                 raise ValueError(f"{self.target!r} is the --target and cannot be given to {option} too")
@@ -128,7 +129,7 @@ def read_data(path: Path, roles: Roles, *, screen: Screen, named: Iterable[str] 
     roles.check()
     target, weight, sequence, categorical = roles.target, roles.weight, roles.sequence, list(roles.categorical)
     weights = None if weight is None else weight_column(frame[weight], weight)
-    left_out = [*dict.fromkeys([*roles.ignore, *([weight] if weight else [])])]
+    left_out = [*dict.fromkeys([*roles.ignore, *(name for name in (weight, roles.group) if name)])]
     X, y = _features(path, frame.drop(columns=left_out), target)
     need_columns(path, X.columns, categorical)
     table = _typed(X, categorical)
@@ -140,7 +141,8 @@ def read_data(path: Path, roles: Roles, *, screen: Screen, named: Iterable[str] 
         screen.warn(note)
     if any("drop" in note for note in notes):
         screen.print("Hint: --ignore NAME drops a column")
-    data = Data(X, y, weights, notes, categorical)
+    groups = None if roles.group is None else frame[roles.group].to_numpy()
+    data = Data(X, y, weights, notes, categorical, groups)
     return data if sequence is None else _gathered(data, sequence, target)
 
 

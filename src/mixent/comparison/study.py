@@ -28,7 +28,7 @@ from mixent.evaluate.journal import Journal, fingerprint, settings_of
 from mixent.evaluate.race import Race
 from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.runner import Method, Quiet, Runner, Split, splits_of
-from mixent.evaluate.samples import Samples, features_and_labels, read_samples
+from mixent.evaluate.samples import Samples, features_and_groups, features_and_labels, read_samples
 from mixent.evaluate.workers import Ended, limited
 
 
@@ -46,6 +46,7 @@ def compare(
     n_jobs: int | None = None,
     random_state: int = 0,
     sample_weight: Any = None,
+    groups: Any = None,
     categorical: Any = "auto",
     journal: Any = None,
     progress: Any = False,
@@ -95,6 +96,8 @@ def compare(
         Seed of the folds and of every method.
     sample_weight : (n,) array, optional
         Weights for fitting and scoring.
+    groups : (n,) values, or the name of a column of X, optional
+        Rows of the same value, such as several of one patient, are in the same fold. A column is not used as a feature.
     categorical : "auto" or list, default="auto"
         Columns to treat as categories, whatever their type.
     journal : path, optional
@@ -127,12 +130,14 @@ def compare(
     baselines, refit = check_flag("baselines", baselines), check_flag("refit", refit)
     workers = check_workers(n_jobs)
     X, y = features_and_labels(X, y)
+    X, groups = features_and_groups(X, groups)
     table = read_table(X, categorical)
-    samples = read_samples(table, y, sample_weight)
+    samples = read_samples(table, y, sample_weight, groups)
     _check_classes(samples)
     shape = shape_of(table, samples.labels, weighted=samples.weight is not None)
     tried, skipped = _tried(methods, shape, categorical, random_state, baselines)
-    fold_of = assign_folds(samples.labels, folds=folds, repeats=repeats, random_state=random_state)
+    dealt: dict[str, Any] = {"folds": folds, "repeats": repeats, "random_state": random_state}
+    fold_of = assign_folds(samples.labels, **dealt, groups=samples.groups)
     mark = fingerprint(samples, fold_of)
     race = Race(samples.codes, samples.weights(np.arange(samples.n_rows)), metric)
     problems = table_problems(table, samples.labels, categorical)
@@ -143,8 +148,7 @@ def compare(
         runner = _runner(tried, samples, splits, journal=finished, n_jobs=workers, watch=watch, **within)
         cv = gathered(runner, samples, fold_of, random_state)
     _check_some_finished(cv, runner, metric)
-    options = {"folds": folds, "repeats": repeats, "random_state": random_state, "metric": metric, "budget": budget}
-    options["limit"] = limit
+    options = {**dealt, "metric": metric, "budget": budget, "limit": limit}
     options |= {"methods": _recorded(methods), "baselines": baselines, "categorical": categorical}
     return Comparison(
         cv=cv,

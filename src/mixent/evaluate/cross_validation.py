@@ -35,6 +35,7 @@ def cross_validate(
     repeats: int = 1,
     random_state: Any = 0,
     sample_weight: Any = None,
+    groups: Any = None,
     journal: str | Path | None = None,
     n_jobs: int | None = 1,
     progress: Progress | None = None,
@@ -57,6 +58,8 @@ def cross_validate(
         Shuffles rows into folds.
     sample_weight : (n,) weights for fitting and scoring, optional
         An estimator that takes none is fitted without, with a warning; the scores are weighted all the same.
+    groups : (n,) values, or the name of a column of X, optional
+        Rows of the same value, such as several of one patient, are in the same fold. A column is not used as a feature.
     journal : path, optional
         A file in which finished folds are kept: the same call with the same file resumes a run that was stopped.
     n_jobs : int, optional
@@ -68,8 +71,9 @@ def cross_validate(
     CrossValidation
     """
     estimators = _by_name(estimators)
-    samples = read_samples(X, y, sample_weight, estimators=estimators.values())
-    fold_of = assign_folds(samples.labels, folds=folds, repeats=repeats, random_state=random_state)
+    samples = read_samples(X, y, sample_weight, groups, estimators=estimators.values())
+    dealt: dict[str, Any] = {"folds": folds, "repeats": repeats, "random_state": random_state}
+    fold_of = assign_folds(samples.labels, **dealt, groups=samples.groups)
     for name, estimator in estimators.items():
         if samples.weight is not None and weight_argument(estimator) is None:
             warn(f"{name} takes no sample_weight: it is fitted without; its scores are weighted")
@@ -115,9 +119,9 @@ def gathered(runner: Runner, samples: Samples, folds: np.ndarray, random_state: 
     for place in (runner.splits[split] for split in runner.stage):
         tested[place.repeat, place.test] = place.fold
     tested = tested[(tested >= 0).any(axis=1)]
-    return CrossValidation(
-        records, proba, samples.classes, samples.labels.values(), tested, samples.weight, random_state
-    )
+    labels = samples.labels.values()
+    about = {"sample_weight": samples.weight, "random_state": random_state, "groups": samples.groups}
+    return CrossValidation(records, proba, samples.classes, labels, tested, **about)
 
 
 def _by_name(estimators: Any) -> Mapping[str, Any]:
