@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MANY_CLASSES = 30  # different numbers, beyond which a target is hardly a class
 MOST_NAMED, MOST_TYPED = 3, 40  # columns in a hint
-MOST_SCANNED = 20_000  # rows in which leaks and duplicates are looked for
 
 
 @dataclass(frozen=True)
@@ -283,33 +282,19 @@ def _print_size(screen: Screen, path: Path, table: Table) -> None:
 
 def _problems(table: Table, roles: Roles, y: pd.Series | None) -> list[str]:
     """Problems of the columns, of the rows and of the classes."""
+    from mixent.comparison.data_problems import table_problems
     from mixent.data import problems, read_labels
 
     notes = problems(table, roles.categorical)
     if y is None or roles.sequence is not None:
         return notes
     labels = read_labels(y, len(y))
+    if not len(labels.classes):
+        return notes
     if 2 * len(labels.classes) > len(y):
         size = f"{len(labels.classes)} classes in {count(len(y), 'row')}"
         return [*notes, f"{roles.target!r} has {size}: is it an identifier?"]
-    return [*notes, *_found_together(table, roles, y)]
-
-
-def _found_together(table: Table, roles: Roles, y: pd.Series) -> list[str]:
-    """Problems of rows and classes: leaks, duplicates, rare classes; in a sample of a large table."""
-    import numpy as np
-
-    from mixent.comparison.data_problems import table_problems
-    from mixent.data import problems, read_labels
-
-    if table.n_rows > MOST_SCANNED:
-        rows = np.sort(np.random.default_rng(0).choice(table.n_rows, MOST_SCANNED, replace=False))
-        table, y = table.take(rows), y.iloc[rows]
-    labels = read_labels(y, len(y))
-    if not labels.known.any():
-        return []
-    alone = set(problems(table, roles.categorical))
-    return [note for note in table_problems(table, labels, list(roles.categorical)) if note not in alone]
+    return table_problems(table, labels, list(roles.categorical))
 
 
 def _marked_labels(path: Path, y: pd.Series | None, target: str | None) -> list[str]:
