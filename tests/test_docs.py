@@ -18,6 +18,14 @@ def test_the_page_on_training_runs_as_printed():
     assert [stage.n_components for stage in names["grown"].path_] == list(range(1, len(names["grown"].path_) + 1))
 
 
+def test_the_page_on_data_runs_as_printed(capsys):
+    names = {}
+    for block in python_blocks("docs/data.md"):
+        exec(block, names)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == names["model"].notes_ and len(printed) == 3
+
+
 def test_the_page_on_maximum_entropy_runs_as_printed():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")

@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import ParzenClassifier
 from mixent.classical import windows
+from mixent.data import DataWarning
 
 
 def rows(n=60, seed=0, n_classes=3):
@@ -200,7 +201,8 @@ def test_soft_and_absent_labels():
 def test_a_class_of_one_row_is_not_scored():
     X, y = rows()
     y[0] = 7
-    model = ParzenClassifier().fit(X, y)
+    with pytest.warns(DataWarning, match="one row"):
+        model = ParzenClassifier().fit(X, y)
     assert np.isnan(model.loo_proba_[0]).all() and np.isfinite(model.loo_proba_[1:]).all()
     assert np.isfinite(model.predict_proba(X)).all() and np.isfinite(model.loo_log_loss_)
 

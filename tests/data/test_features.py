@@ -121,7 +121,8 @@ def test_importing_tables_brings_no_table_library():
         ([True, False, None], "boolean"),
         ([True, 2, None], "integer"),
         (["a", "", None], "categorical"),
-        (["1", "2", None], "categorical"),
+        (["1", "2", None], "integer"),
+        (["01", "2", None], "categorical"),
     ],
 )
 def test_kind_of_a_column(values, kind):
@@ -147,7 +148,7 @@ def test_bool_and_text_arrays():
     _, table = fit(np.array([[True, False], [True, True]]))
     assert kinds(table) == ["boolean", "boolean"] and table.codes.tolist() == [[1, 0], [1, 1]]
     assert table.X.shape == (2, 0) and table.n_rows == 2
-    _, table = fit(np.array([["x", "1"], [" ", "2"]]))
+    _, table = fit(np.array([["x", "y1"], [" ", "y2"]]))
     assert table.codes.tolist() == [[0, 0], [-1, 1]]
 
 
@@ -290,32 +291,16 @@ BAD = {
         TypeError,
         "'x1', row 0 .*argument must be .* string.* number",
     ),
-    "infinity": ([[1.0, np.inf], [2.0, 3.0]], ValueError, "contains infinity: column 'x1', row 0 holds inf; replace"),
-    "minus infinity": (pd.DataFrame({"a": [1, -np.inf]}), ValueError, "column 'a', row 1 holds -inf"),
-    "huge": (
-        np.array([[1.5], [2e150]]),
-        ValueError,
-        "column 'x0', row 1 holds 2e\\+150, too large .*rescale the column",
-    ),
-    "huge integer": ([[1], [10**400]], ValueError, "column 'x0', row 1 holds inf"),
-    "all missing": (
-        pd.DataFrame({"a": [1.5, 2], "b": [np.nan] * 2}),
-        ValueError,
-        "column 'b' has no values: all 2 rows are missing; drop",
-    ),
-    "all None": ([[1.5, None], [2.5, ""]], ValueError, "column 'x1' has no values"),
-    "polars null": (pl.DataFrame({"b": [None, None]}), ValueError, "column 'b' has no values"),
-    "pyarrow null": (pa.table({"b": [None, None]}), ValueError, "column 'b' has no values"),
-    "mixture": ([["a"], [2.5]], ValueError, r"column 'x0' mixes text \('a' in row 0\) and numbers \(2.5 in row 1\)"),
+    "all None": ([[None, None], [None, ""]], ValueError, "no column of X can be used: 'x0', 'x1'"),
+    "polars null": (pl.DataFrame({"b": [None, None]}), ValueError, "no column of X can be used: 'b'"),
+    "pyarrow null": (pa.table({"b": [None, None]}), ValueError, "no column of X can be used: 'b'"),
     "intervals": (
         pd.DataFrame({"a": pd.cut([1, 2, 3], 2)}),
         TypeError,
         "'a', row 0 holds a Interval;.*convert the column",
     ),
-    "dates": (pd.DataFrame({"d": DATES}), ValueError, "column 'd' holds .*Datetime.*turn it into numbers"),
-    "date objects": ([[datetime.date(2020, 1, 1)]] * 2, ValueError, "column 'x0' holds dates or times"),
-    "date array": (np.array([["2020-01-01"]], dtype="M8[D]"), ValueError, "array of type datetime64"),
-    "polars dates": (pl.DataFrame({"d": [datetime.date(2020, 1, 1)]}), ValueError, "column 'd' holds .*Date"),
+    "durations": (pd.DataFrame({"d": DATES - DATES[0]}), ValueError, "column 'd' holds .*Duration.*into numbers"),
+    "time objects": ([[datetime.time(12)]] * 2, ValueError, "column 'x0' holds times or durations"),
     "polars lists": (pl.DataFrame({"d": [[1], [2]]}), ValueError, "column 'd' holds .*List"),
     "bytes": ([[b"a"], [b"b"]], ValueError, "column 'x0' holds bytes; decode it"),
     "byte array": (np.array([[b"a"]]), ValueError, "array of type"),
@@ -333,11 +318,6 @@ BAD = {
         TypeError,
         "only supported if all input features have string",
     ),
-    "numbers as text": (
-        pd.DataFrame({"a": [f"{i}.5" for i in range(60)]}),
-        ValueError,
-        "'a' holds 60 different numbers written as text.*to_numeric",
-    ),
 }
 
 
@@ -346,13 +326,6 @@ def test_bad_input_at_fit(case):
     X, error, message = BAD[case]
     with pytest.raises(error, match=message):
         fit(X)
-
-
-def test_a_few_stray_words_among_numbers():
-    values = [f"{i}.5" for i in range(60)]
-    with pytest.raises(ValueError, match="60 different numbers"):
-        fit([[value] for value in [*values, "n/a"]])
-    assert kinds(fit([[value] for value in values + [f"w{i}" for i in range(20)]])[1]) == ["categorical"]
 
 
 def test_columns_named_like_attributes():
@@ -374,7 +347,7 @@ def test_odd_frame_types():
 def test_many_numbers_as_text_are_fine_when_listed():
     frame = pd.DataFrame({"zip": [f"{i:05d}" for i in range(60)]})
     assert fit(frame, categorical=["zip"])[1].schema.sizes == (60,)
-    assert fit(frame[:50])[1].schema.sizes == (50,)
+    assert fit(pd.concat([frame] * 2))[1].schema.sizes == (60,)
 
 
 def test_few_whole_numbers_are_found():
@@ -389,17 +362,6 @@ def test_few_whole_numbers_are_found():
 
 
 # ---- problems
-
-
-def test_problems_tell_a_column_of_numbers_with_a_word_in_it():
-    cells = [f"{v:.1f}" for v in np.arange(34) / 10] + ["abc"]
-    table = fit(pd.DataFrame({"length": cells, "x": np.arange(35) / 3}))[1]
-    assert [problem.startswith("column 'length' is text") for problem in problems(table)] == [True]
-    assert problems(table, ["length"])[0].startswith("column 'length' has 35 categories")
-    half = pd.DataFrame({"code": (["1", "2", "3", "a"] * 9)[:35], "x": np.arange(35) / 3})
-    assert problems(fit(half)[1]) == []  # three of four: a code
-    digits = pd.DataFrame({"code": (["1", "2", "3", "4", "5"] * 7), "x": np.arange(35) / 3})
-    assert problems(fit(digits)[1]) == []  # text on purpose: no word stands among them
 
 
 @pytest.mark.parametrize(
@@ -437,8 +399,9 @@ def test_frames_and_arrays_agree(X):
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(max_size=3) | st.none(), min_size=1, max_size=20))
 def test_codes_give_the_words_back(words):
+    """Of a column that is listed as categorical: every text is a category, whatever it looks like."""
     words = [*words, "x"]
-    model, table = fit([[word] for word in words])
+    model, table = fit([[word] for word in words], categorical=[0])
     categories = [*table.schema.columns[0].categories, None]
     assert categories[:-1] == sorted(categories[:-1])
     back = [categories[code] for code in table.codes[:, 0]]

@@ -67,7 +67,7 @@ def test_a_fitted_estimator_reads_a_table_as_it_reads_the_rows(part):
     rows = np.arange(6)[PARTS[part]]
     strange = FRAME["shape"].iloc[rows].eq("flat").any()
     for X in (FRAME.iloc[rows], whole.take(rows)):
-        if strange:
+        if strange and isinstance(X, pd.DataFrame):  # whoever read a Table has been told
             with pytest.warns(UserWarning, match="not seen"):
                 found = read_features(model, X, reset=False)
         else:

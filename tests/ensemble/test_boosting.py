@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import MixtureClassifier
 from mixent.base.delegation import aligned_proba, weight_argument
+from mixent.data import DataWarning
 from mixent.ensemble import AdaBoostM1Classifier, WeightBoostClassifier
 from mixent.ensemble.base_estimators import drawn_rows
 
@@ -362,7 +363,8 @@ def test_a_stage_that_was_not_shown_a_class_gives_it_nothing():
     assert aligned_proba(blind, X, classes, decisions=True).argmax(axis=1).tolist() == [0, 0, 0, 2, 2, 2]
     rare = AdaBoostM1Classifier(GaussianNB(), 8, resample=True, random_state=0)
     rows = np.r_[np.zeros(30), np.ones(30), 9.0][:, None] + np.random.default_rng(0).normal(size=(61, 1))
-    rare.fit(rows, ["a"] * 30 + ["b"] * 30 + ["c"])
+    with pytest.warns(DataWarning, match="one row"):
+        rare.fit(rows, ["a"] * 30 + ["b"] * 30 + ["c"])
     assert rare.stage_proba(rows).shape[2] == 3
     assert any(len(stage.classes_) == 2 for stage in rare.estimators_)
 

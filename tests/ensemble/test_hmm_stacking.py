@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from mixent import AdaBoostM1Classifier, HMMStackingClassifier
 from mixent.core.driver import Status
 from mixent.core.executors import Serial
+from mixent.data import DataWarning
 from mixent.ensemble.hmm_stacking import FLOOR, log_likelihoods
 
 PLAIN = {"cv": "train", "calibration": None}  # as in the document: nothing is drawn, nothing is tempered
@@ -299,7 +300,8 @@ def test_a_class_of_one_row():
     """It is never held out, so nothing is said of it and its chain stays as it began."""
     X, y = said(3, 3, n=60)
     keep = np.flatnonzero((y < 2) | (np.cumsum(y == 2) == 1) & (y == 2))
-    model = HMMStackingClassifier(columns(3, 3), cv=4, random_state=0).fit(X[keep], y[keep])
+    with pytest.warns(DataWarning, match="one row"):
+        model = HMMStackingClassifier(columns(3, 3), cv=4, random_state=0).fit(X[keep], y[keep])
     np.testing.assert_allclose(model.start_[2], 1 / 3)
     assert model.predict(X[keep]).shape == keep.shape
 

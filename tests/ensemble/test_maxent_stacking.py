@@ -29,6 +29,7 @@ from mixent import (
 )
 from mixent.core.driver import Status, Stop
 from mixent.core.executors import Serial
+from mixent.data import DataWarning
 from mixent.ensemble import OutputColumns
 from mixent.ensemble.inputs import Inputs
 from mixent.maxent.products import ProductLayout
@@ -323,7 +324,9 @@ def test_one_that_always_abstains_changes_nothing(placed, prior_variance, region
     }
     plain = stacked(2, 2, **options).fit(X, y)
     wide = np.column_stack([X, np.full((160, 2), np.nan)])
-    silent = MaxEntStackingClassifier([*columns(2, 2), ("silent", [5, 6])], cv="train", **options).fit(wide, y)
+    silent = MaxEntStackingClassifier([*columns(2, 2), ("silent", [5, 6])], cv="train", **options)
+    with pytest.warns(DataWarning, match="without values"):
+        silent.fit(wide, y)
     np.testing.assert_allclose(silent.predict_proba(wide), plain.predict_proba(X), atol=1e-9)
     assert np.isnan(silent.base_errors_[2]) and silent.constraint_table().strength["silent"] == 0
     np.testing.assert_allclose(silent.base_errors_[:2], plain.base_errors_)
@@ -415,9 +418,11 @@ def test_a_row_of_a_class_of_its_own_is_never_held_out(blobs):
     labels = y.copy()
     labels[0] = 7
     model = MaxEntStackingClassifier([DecisionTreeClassifier(max_depth=2)], prior_variance=1.0, random_state=0)
-    values, _ = training(model, X, labels)
+    with pytest.warns(DataWarning, match="one row"):
+        values, _ = training(model, X, labels)
     assert np.isnan(values[0][0]).all() and not np.isnan(values[0][1:]).any()
-    assert values[0].shape == (90, 4) and model.fit(X, labels).classes_.tolist() == [0, 1, 2, 7]
+    with pytest.warns(DataWarning, match="one row"):
+        assert values[0].shape == (90, 4) and model.fit(X, labels).classes_.tolist() == [0, 1, 2, 7]
     with pytest.raises(ValueError, match="held out"):
         MaxEntStackingClassifier([GaussianNB()]).fit(X[:3], y[:3])
 

@@ -342,8 +342,9 @@ def test_without_a_prior_what_runs_away_is_said(votes):
     assert model.gap_ is None and np.isfinite(model.predict_proba(lonely)).all()
     votes = np.random.default_rng(8).integers(2, size=(200, 3))
     apart = pd.DataFrame(votes.astype(str), columns=["a", "b", "c"])
+    few = MaxEntClassifier(prior_variance=None, max_iter=400, categorical=["a", "b", "c"])
     with pytest.warns(ConvergenceWarning, match="look separable"):
-        MaxEntClassifier(prior_variance=None, max_iter=400).fit(apart, np.where(votes.sum(axis=1) > 1, "most", "few"))
+        few.fit(apart, np.where(votes.sum(axis=1) > 1, "most", "few"))
 
 
 def test_class_priors_are_moved_exactly(mixed):

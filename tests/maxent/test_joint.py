@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from mixent.core import serialize
 from mixent.core.driver import Run, Status, Step, Stop
 from mixent.core.executors import Serial
-from mixent.data import Column, Schema
+from mixent.data import Column, DataWarning, Schema
 from mixent.maxent import joint_problem
 from mixent.maxent.joint import MaxEntJoint
 from mixent.maxent.joint_inference import RowInference
@@ -215,7 +215,7 @@ def test_two_columns_are_their_table_of_counts_and_logistic_regression():
     X = pd.DataFrame({"a": a.astype(str), "b": b.astype(str)})
     X = pd.concat([X, pd.DataFrame(list(product("012", "0123")), columns=["a", "b"])])  # every pair occurs
     counts = pd.crosstab(X["a"], X["b"]).to_numpy()
-    model = MaxEntJoint(prior_variance=None, tol=1e-14).fit(X)
+    model = MaxEntJoint(prior_variance=None, tol=1e-14, categorical=["a", "b"]).fit(X)
     np.testing.assert_allclose(
         model.predict_proba(X, "a"), (counts / counts.sum(axis=0)).T[X["b"].astype(int)], atol=1e-6
     )
@@ -229,7 +229,7 @@ def test_the_conditionals_are_those_of_the_joint_distribution():
     """Three binary columns: enumerate p(f) prop. to exp(sum b + sum Gamma)."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.integers(0, 2, size=(120, 3)).astype(str), columns=["x", "y", "z"])
-    model = MaxEntJoint(prior_variance=0.8, random_state=0).fit(X)
+    model = MaxEntJoint(prior_variance=0.8, categorical=["x", "y", "z"], random_state=0).fit(X)
     b, gamma = model.params_.single, model.params_.pairs
     joint = np.zeros((2, 2, 2))
     for f in product(range(2), repeat=3):
@@ -568,13 +568,13 @@ def test_the_prior_is_chosen_on_rows_held_out():
     assert any("objective" in text for *_, text in result)
     noise = pd.DataFrame(np.random.default_rng(0).integers(0, 4, size=(60, 8)).astype(str))
     noise.columns = [f"c{i}" for i in range(8)]
-    assert MaxEntJoint(random_state=0).fit(noise).prior_variance_ == min(VARIANCES)
+    assert MaxEntJoint(random_state=0, categorical=range(8)).fit(noise).prior_variance_ == min(VARIANCES)
     assert MaxEntJoint(random_state=0).fit(X[:2]).prior_variance_ == 1.0
     assert MaxEntJoint(random_state=0).fit(X, sample_weight=np.r_[1, 1, np.zeros(148)]).prior_variance_ == 1.0
     a = np.random.default_rng(0).integers(0, 2, size=900)
     sure = pd.DataFrame({"a": a.astype(str), "b": a.astype(str), "c": (1 - a).astype(str)})
     sure["n"] = np.arange(900) % 2 / 7 + np.arange(900) / 900
-    assert MaxEntJoint(random_state=0).fit(sure).prior_variance_ >= 3.0
+    assert MaxEntJoint(random_state=0, categorical=["a", "b", "c"]).fit(sure).prior_variance_ >= 3.0
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -620,16 +620,16 @@ def test_a_table_may_lack_what_is_predicted(fitted, target, kind):
         np.testing.assert_array_equal(fitted.predict(half, target), fitted.predict(X, target))
 
 
-def test_other_columns_may_not_be_lacking(fitted):
+def test_other_columns_that_are_lacking_are_missing_values(fitted):
     X = frame(5)
-    with pytest.raises(ValueError, match="now missing:\n- big"):
-        fitted.predict(X.drop(columns="big"), "class")
-    with pytest.raises(ValueError, match="now missing:\n- big"):
-        fitted.predict(X.drop(columns=["big", "class"]), "class")
+    expected = fitted.predict(X.assign(big=None), "class").tolist()
+    for columns in ["big"], ["big", "class"]:
+        with pytest.warns(DataWarning, match="'big'"):
+            assert fitted.predict(X.drop(columns=columns), "class").tolist() == expected
     with pytest.raises(ValueError, match="same order"):
         fitted.predict(X.drop(columns="class").iloc[:, ::-1], "class")
-    with pytest.raises(ValueError, match="now missing:\n- class"):
-        fitted.impute(X.drop(columns="class"))
+    with pytest.warns(DataWarning, match="'class'"):
+        assert list(fitted.impute(X.drop(columns="class")).columns) == list(X.columns)
     array = X.to_numpy(dtype=object)
     with pytest.raises(ValueError, match="X has 5 features"):
         MaxEntJoint(prior_variance=1.0).fit(array).predict(
@@ -673,6 +673,6 @@ def test_rows_that_repeat_are_learned_from_as_well_as_held_out():
     c = (rng.random(2000) < 0.2 + 0.3 * (a == b)).astype(int)
     X = pd.DataFrame({"a": a, "b": b, "c": c}).astype(str)
     train, fresh = X[:1000], X[1000:]
-    scores = {v: MaxEntJoint(prior_variance=v).fit(train).score(fresh) for v in VARIANCES}
-    chosen = MaxEntJoint(random_state=0).fit(train)
+    scores = {v: MaxEntJoint(prior_variance=v, categorical=[0, 1, 2]).fit(train).score(fresh) for v in VARIANCES}
+    chosen = MaxEntJoint(categorical=[0, 1, 2], random_state=0).fit(train)
     assert chosen.prior_variance_ >= 1.0 and scores[chosen.prior_variance_] > max(scores.values()) - 0.005

@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mixent import FisherKernel, GaussianMixture, MEDClassifier
+from mixent.data import DataWarning
 from mixent.med import classifier as module
 from mixent.med.margins import Laplace
 from mixent.options import RBF, Margin, Polynomial
@@ -319,7 +320,8 @@ def test_a_class_never_held_out_keeps_its_place():
     rng = np.random.default_rng(10)
     X = np.concatenate([rng.normal(size=(60, 3)) + np.repeat([[0.0], [1.5]], 30, axis=0), [[8.0, 8.0, 8.0]]])
     y = np.repeat([0, 1, 2], [30, 30, 1])
-    model = MEDClassifier(C=2.0, calibration="affine", random_state=0).fit(X, y)
+    with pytest.warns(DataWarning, match="one row"):
+        model = MEDClassifier(C=2.0, calibration="affine", random_state=0).fit(X, y)
     assert model.calibration_.offset[2] == 0 and model.predict(X[60:]) == 2
 
 

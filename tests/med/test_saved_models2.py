@@ -19,7 +19,7 @@ from mixent.persistence.files import known_classes
 from .saving import mixed_table, same_classifier, same_run, saved_twice
 
 X, LABELS = mixed_table(80, shape=True)
-TEXT = X[["color", "shape"]].assign(count=X["count"].astype(str))
+TEXT = X[["color", "shape"]].assign(count=X["count"].map("n{}".format))
 OPTIONS = {"C": 0.5, "cv": 2, "tol": 1e-3, "random_state": 0}
 ALONE = {"cv": 2, "tol": 1e-3, "random_state": 0}
 EDGES = [("color", "shape"), ("shape", "count")]

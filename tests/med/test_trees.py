@@ -38,7 +38,7 @@ def rows_of(n=90, n_classes=2, seed=0, missing=0.0):
     b = np.where(rng.random(n) < 0.85, (a + hidden + y) % 3, rng.integers(3, size=n))
     c = np.where(rng.random(n) < 0.8, (b + hidden) % 2, rng.integers(2, size=n))
     d = (rng.random(n) < 0.3 + 0.4 * y / n_classes).astype(int)
-    X = pd.DataFrame({"a": a, "b": b, "c": c, "d": d}).astype(str)
+    X = "v" + pd.DataFrame({"a": a, "b": b, "c": c, "d": d}).astype(str)
     return X.mask(rng.random(X.shape) < missing, None).astype(object), y
 
 
@@ -158,7 +158,7 @@ def test_two_trees_explain_what_one_cannot():
     rng = np.random.default_rng(0)
     hidden = np.repeat([0, 1], 150)
     a, b = rng.integers(4, size=(2, 300))
-    X = pd.DataFrame({"a": a, "b": np.where(hidden, b, a), "c": np.where(hidden, a, b), "d": b}).astype(str)
+    X = "v" + pd.DataFrame({"a": a, "b": np.where(hidden, b, a), "c": np.where(hidden, a, b), "d": b}).astype(str)
     columns, cells = cells_of(X)
     value = []
     for K in (1, 2):

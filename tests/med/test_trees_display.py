@@ -18,7 +18,8 @@ from ..drawing import drawn_panels
 RNG = np.random.default_rng(0)
 CODE = RNG.integers(3, size=(90, 6))
 CODE[:, 1] = np.where(RNG.random(90) < 0.8, CODE[:, 0], CODE[:, 1])
-X = pd.DataFrame(CODE.astype(str), columns=["$one", "two", "_three", "four", "a column with a very long name", "six"])
+NAMES = ["$one", "two", "_three", "four", "a column with a very long name", "six"]
+X = pd.DataFrame(np.array(["a", "b", "c"])[CODE], columns=NAMES)
 Y = np.where(RNG.random(90) < 0.5, "yes", "no")
 
 

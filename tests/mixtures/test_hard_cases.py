@@ -7,6 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from mixent import GaussianMixture, MixtureClassifier
+from mixent.data import DataWarning
 from mixent.options import Search
 
 
@@ -192,7 +193,8 @@ def test_a_class_of_one_row(draw):
     X, label = draw(n=60)
     label[label == 2] = 1
     label[0] = 2
-    model = MixtureClassifier(1, "VVV").fit(X, label)
+    with pytest.warns(DataWarning, match="one row"):
+        model = MixtureClassifier(1, "VVV").fit(X, label)
     assert_sound(model, X)
     assert model.predict(X)[0] == 2 or model.class_prior_[2] == pytest.approx(1 / 60)
 

@@ -164,7 +164,9 @@ def test_an_unseen_category_is_a_gap_with_a_warning(mixed, model):
 def test_categories_help_a_mixture_to_find_its_components():
     rng = np.random.default_rng(0)
     label = rng.integers(2, size=400)
-    frame = pd.DataFrame({f"c{j}": np.where(rng.random(400) < 0.9, label, 1 - label).astype(str) for j in range(6)})
+    frame = pd.DataFrame(
+        {f"c{j}": np.array(["u", "v"])[np.where(rng.random(400) < 0.9, label, 1 - label)] for j in range(6)}
+    )
     mixture = GaussianMixture(2, n_init=3, random_state=0).fit(frame)
     found = mixture.predict(frame)
     assert max((found == label).mean(), (found != label).mean()) > 0.95

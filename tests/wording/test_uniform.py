@@ -25,7 +25,7 @@ def test_other_columns_than_at_fit_are_refused(name):
     width = one.X.shape[1]
     if one.X is TABLE:
         with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
-            one.said(one.usual, TABLE.rename(columns={"age": "years"}))
+            one.said(one.usual, TABLE.rename(columns={"age": "years", "color": "colour"}))
     told = pytest.warns(UserWarning, match="not have valid feature names") if one.X is TABLE else nullcontext()
     words = f"X has {width - 1} features, but {name} is expecting {width} features as input"
     with told, pytest.raises(ValueError, match=words):

@@ -54,7 +54,7 @@ class Background(Short):
 
     def read(self, X: Any) -> Table:
         """New rows, in the columns of the background."""
-        names = np.array(self.schema.names, dtype=object)
+        names = np.array(self.schema.input_names, dtype=object)
         reader = SimpleNamespace(schema_=self.schema, n_features_in_=len(names))
         if self.schema.named:
             reader.feature_names_in_ = names
@@ -66,12 +66,12 @@ def mixed(index: np.ndarray, table: Table, background: Background | None = None)
 
     Parameters
     ----------
-    index : (N, columns) array of int
+    index : (N, columns of the user's table that are used) array of int
         0, ..., B - 1: a row of the background; from B on: a row of the table; -1: missing.
     table : Table of n rows
     background : Background of B rows, in the same columns, or None
     """
-    schema = table.schema
+    schema, index = table.schema, index[:, table.schema.owners]
     sources: list[Any] = [table] if background is None else [background, table]
     X = _gathered([source.X for source in sources], index[:, list(schema.continuous)], np.nan)
     codes = None
@@ -143,11 +143,12 @@ def explain_table(model: Any, X: Any, label: Any, rival: Any) -> Explanation:
     table = model.background_.read(X)
     log_proba = model._explained_log_proba
     rivals = Rivals.of(log_proba(table), model.classes_, label, rival, X)
-    games = Games.of(table.n_rows, model.background_.n_rows, len(table.schema.columns))
+    names = [given.name for given in table.schema.used]
+    games = Games.of(table.n_rows, model.background_.n_rows, len(names))
     mix = partial(mixed, table=table, background=model.background_)
     baseline, parts = play(games, lambda index: log_proba(mix(index)), rivals)
     method, values = shapley_name(AGNOSTIC, games.plan.sampled), partial(column_values, table)
-    return rivals.explanation(baseline, parts, table.schema.names, "column", "average row", method, values)
+    return rivals.explanation(baseline, parts, names, "column", "average row", method, values)
 
 
 def play(games: Games, log_proba: Callable[[np.ndarray], Array], rivals: Rivals) -> tuple[Array, Array]:
@@ -173,8 +174,10 @@ def column_values(table: Table) -> list[list[str]]:
     schema, absent_column = table.schema, [None] * table.n_rows
     columns = [[cell_text(value) for value in raw or absent_column] for raw in raw_columns(table.given, schema)]
     for place, j in enumerate(schema.continuous):
-        absent = np.isnan(table.X[:, place])
-        columns[j] = ["missing" if none else text for none, text in zip(absent, columns[j])]
+        owner = int(schema.owners[j])
+        if schema.used[owner].columns[0] == j:
+            absent = np.isnan(table.X[:, place])
+            columns[owner] = ["missing" if none else text for none, text in zip(absent, columns[owner])]
     return [list(row) for row in zip(*columns)]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array
-from mixent.data import Table, check_spread, read_features, read_labels, read_weights
+from mixent.data import Table, check_spread, keep_notes, read_features, read_labels, read_weights
 from mixent.med.estimator import read_subset
 
 
@@ -49,6 +49,7 @@ def read_labelled_rows(est: Any, X: Any, y: Any, sample_weight: Any) -> Labelled
     table = read_features(est, X, reset=True, categorical=est.categorical)
     check_spread(table)
     labels = read_labels(y, table.n_rows)
+    keep_notes(est, X, table, labels)
     subset = read_subset(labels, read_weights(sample_weight, table.n_rows))
     index = np.flatnonzero(subset.labelled & (subset.weight > 0))
     est.schema_, est.n_rows_, est.classes_ = table.schema, table.n_rows, labels.classes

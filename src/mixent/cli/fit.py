@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -220,11 +221,14 @@ def _print_training_rows(screen: Screen, entry: Entry, estimator: BaseEstimator,
 def _print_scores(screen: Screen, estimator: BaseEstimator, table: Data) -> None:
     from mixent.data.labels import labelled_rows
     from mixent.evaluate import score_table
+    from mixent.warn import DataWarning
 
     assert table.y is not None
     known = labelled_rows(table.y)
     more = {} if table.groups is None else {"groups": table.groups}
-    proba = estimator.predict_proba(table.X, **more)[known]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # shown when the model was fitted
+        proba = estimator.predict_proba(table.X, **more)[known]
     weight = None if table.weight is None else table.weight[known]
     if weight is not None and not weight.sum() > 0:
         return

@@ -78,11 +78,11 @@ def fill(fitted: BaseEstimator, rows: Rows, cells: pd.DataFrame | None = None) -
 
     from mixent.data import missing_mask
 
-    expected = pd.DataFrame(fitted.impute(rows.X))
-    expected.columns = list(fitted.schema_.names)
+    imputed = fitted.impute(rows.X)
+    expected = imputed if hasattr(imputed, "columns") else pd.DataFrame(imputed, columns=fitted.schema_.input_names)
     known = rows.frame if cells is None else cells
     filled, missing = known.copy(), {}
-    for name in fitted.schema_.names:
+    for name in [given.name for given in fitted.schema_.used if given.name in rows.frame]:
         absent = missing_mask(rows.frame[name].astype(object).to_numpy())
         if absent.any():
             missing[name] = int(absent.sum())
@@ -98,7 +98,8 @@ def _print_filled(screen: Screen, fitted: BaseEstimator, rows: Rows, missing: di
     counts = listing([f"{shown(name)}: {n}" for name, n in missing.items()])
     size = f"{count(len(rows.frame), 'row')}; filled {count(total, 'cell')}"
     screen.print(f"{size} in {count(len(missing), 'column')} ({counts})" if total else f"{size}: none is missing")
-    left = [name for name in rows.frame if name not in fitted.schema_.names and rows.frame[name].isna().any()]
+    used = {given.name for given in fitted.schema_.used}
+    left = [name for name in rows.frame if name not in used and rows.frame[name].isna().any()]
     if left:
         screen.warn(f"columns the model does not have keep their missing values: {listed(left)}")
 

@@ -91,7 +91,7 @@ def _column_names(fitted: BaseEstimator, X: Any) -> list[str]:
     from mixent.base.registry import entry_of
 
     schema = entry_of(fitted).columns(fitted)
-    return list(X.columns if schema is None else schema.names)
+    return list(X.columns if schema is None else schema.input_names)
 
 
 def print_scored(screen: Screen, fitted: BaseEstimator, columns: dict[str, np.ndarray]) -> None:

@@ -93,7 +93,7 @@ def read_rows(
     groups = None if sequence is None else sequence_ids(frame[sequence], sequence)
     if schema is None:
         return Rows(frame, frame, list(frame.columns), groups)
-    return Rows(frame, _columns(schema, frame, path, absent), schema.names, groups)
+    return Rows(frame, _columns(schema, frame, path, absent), schema.input_names, groups)
 
 
 def _words(column: Column) -> bool:
@@ -103,9 +103,11 @@ def _words(column: Column) -> bool:
 def _columns(schema: Schema, frame: pd.DataFrame, path: Path, absent: str | None) -> pd.DataFrame | np.ndarray:
     if absent is not None and absent not in frame.columns:
         frame = frame.assign(**{absent: None})
-    names = list(schema.names)
-    need_columns(path, frame.columns, names)
-    X = frame[names]
+    names = list(schema.input_names)
+    used = [given.name for given in schema.used]
+    if not schema.named or 2 * sum(name not in frame.columns for name in used) > len(used):
+        need_columns(path, frame.columns, used)
+    X = frame[[name for name in names if name in frame.columns]]
     return X if schema.named else X.to_numpy(dtype=object if schema.categorical else float, na_value=float("nan"))
 
 

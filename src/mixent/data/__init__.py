@@ -5,11 +5,11 @@ No DataFrame library is imported until a DataFrame or a file comes.
 
 from mixent.data.checks import check_spread, few_numbers, problems
 from mixent.data.export import Origin, drawn_rows, imputed_like, integers_back, new_frame, to_frame
-from mixent.data.features import Categorical, categorical_of, read_features
+from mixent.data.features import Categorical, categorical_of, keep_notes, read_features
 from mixent.data.files import read_cells, read_frame, split_target, text_format
 from mixent.data.frames import with_missing_columns
 from mixent.data.labels import Labels, as_labels, classes_of, encode, labelled_rows, rare, read_labels
-from mixent.data.schema import Column, Schema, names_out
+from mixent.data.schema import Column, Input, Schema, names_out
 from mixent.data.table import Table, TableLike, n_rows_of, take_rows
 from mixent.data.values import listed, missing_mask
 from mixent.data.weights import read_weights, row_weights
@@ -20,6 +20,7 @@ __all__ = [
     "Categorical",
     "Column",
     "DataWarning",
+    "Input",
     "Labels",
     "Origin",
     "Schema",
@@ -35,6 +36,7 @@ __all__ = [
     "few_numbers",
     "imputed_like",
     "integers_back",
+    "keep_notes",
     "labelled_rows",
     "listed",
     "missing_mask",

@@ -12,16 +12,18 @@ from mixent.data.schema import Schema
 
 
 def raw_columns(given: Any, schema: Schema) -> list[list[Any] | None]:
-    """The values of each column, by name if the training table had names; None for a column that is not there."""
+    """The values of each used column, by name if the training table had names; None for one that is not there."""
+    used = [i for i, column in enumerate(schema.inputs) if column.columns]
     if not is_frame(given):
-        return np.asarray(given, dtype=object).T.tolist()
+        return np.asarray(given, dtype=object).T[used].tolist()
     import narwhals as nw  # no DataFrame library is imported until a DataFrame comes
 
     frame = nw.from_native(given, eager_only=True)
     if not schema.named:
-        return [series.to_list() for series in frame.iter_columns()]
+        return [series.to_list() for i, series in enumerate(frame.iter_columns()) if i in used]
     known = {str(series.name): series for series in frame.iter_columns()}
-    return [known[name].to_list() if name in known else None for name in schema.names]
+    names = [column.name for column in schema.used]
+    return [known[name].to_list() if name in known else None for name in names]
 
 
 def mixed_frames(background: Any, X: Any) -> Callable[[np.ndarray], Any]:

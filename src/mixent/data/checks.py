@@ -11,34 +11,12 @@ from mixent.data.scan import is_number
 from mixent.data.schema import Column
 from mixent.data.table import Table
 
-HUGE = 1e150  # its square is still finite
 TINY = 1e-140  # the square of a millionth of it is still above zero
 MANY_CATEGORIES = 50
 MOSTLY_MISSING = 0.5
 MOSTLY_NUMBERS = 0.8
 PROBE_ROWS = 1000  # most columns are decided by their first rows
 MANY_ROWS = 10  # fewer consecutive numbers may well be an accident
-
-
-def check_magnitude(table: Table) -> None:
-    """Refuse infinite and huge values, naming column and row."""
-    if table.X.size == 0:
-        return
-    # fmax and fmin skip NaN and need no temporary the size of X
-    largest = np.fmax(np.fmax.reduce(table.X, axis=0), -np.fmin.reduce(table.X, axis=0))
-    for place in np.flatnonzero(largest > HUGE):
-        name = table.schema.columns[table.schema.continuous[place]].name
-        row = int(np.flatnonzero(np.abs(table.X[:, place]) > HUGE)[0])
-        value = table.X[row, place]
-        if np.isinf(value):
-            raise ValueError(
-                f"Input X contains infinity: column {name!r}, row {row} holds {value}; "
-                f"replace it by a finite number, or by NaN for missing"
-            )
-        raise ValueError(
-            f"column {name!r}, row {row} holds {value:.3g}, too large (squares overflow beyond {HUGE:g}); "
-            f"rescale the column or remove the row"
-        )
 
 
 def check_spread(table: Table) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mixent.data.dates import DateText, to_dates
 from mixent.data.files import need_pandas
 from mixent.data.filling import filled_column, number_column
 from mixent.data.frames import as_given, is_frame, library_of, unwrapped, with_missing_columns
-from mixent.data.schema import Column, Schema
+from mixent.data.schema import CODE_KINDS, Column, Input, Schema
 from mixent.data.table import Table
 from mixent.data.values import missing_mask
 
@@ -111,15 +112,32 @@ def to_frame(schema: Schema, X: np.ndarray, codes: np.ndarray | None = None) -> 
     library, pandas = schema.library or "pandas", None
     if library == "pandas":
         pandas = need_pandas("to build a DataFrame")
-    X = integers_back(schema, X)
-    columns: dict[int, Any] = {}
-    for place, j in enumerate(schema.continuous):
-        columns[j] = _number_column(pandas, schema.columns[j], X[:, place])
-    for place, j in enumerate(schema.categorical):
-        assert codes is not None
-        columns[j] = _category_column(pandas, schema.columns[j], codes[:, place])
     index = None if pandas is None else range(len(X))
-    return new_frame(library, {name: columns[j] for j, name in enumerate(schema.names)}, index)
+    return new_frame(library, dict(zip(schema.input_names, _columns_back(pandas, schema, X, codes))), index)
+
+
+def _columns_back(pandas: Any, schema: Schema, X: np.ndarray, codes: np.ndarray | None) -> Iterator[Any]:
+    """The columns of the user's table: dates from their days, all missing where the model does not use them."""
+    X = integers_back(schema, X)
+    for given in schema.inputs:
+        if not given.columns:
+            yield np.full(len(X), np.nan)
+            continue
+        column = schema.columns[given.columns[0]]
+        place = _place(schema, given)
+        if column.kind in CODE_KINDS:
+            assert codes is not None
+            yield _category_column(pandas, column, codes[:, place])
+        elif isinstance(given.format, DateText):
+            yield to_dates(X[:, place], whole=column.kind == "integer")
+        else:
+            yield _number_column(pandas, column, X[:, place])
+
+
+def _place(schema: Schema, given: Input) -> int:
+    """Position of the first column of an input in `Table.X` or `Table.codes`."""
+    first = given.columns[0]
+    return (schema.continuous if first in schema.continuous else schema.categorical).index(first)
 
 
 def drawn_rows(schema: Schema, X: np.ndarray, codes: np.ndarray | None = None) -> Any:
@@ -135,17 +153,18 @@ def drawn_rows(schema: Schema, X: np.ndarray, codes: np.ndarray | None = None) -
     Returns
     -------
     DataFrame or ndarray
-        An array of objects if there are categories.
+        An array of objects if there are categories or dates.
     """
     if schema.library:
         return to_frame(schema, X, codes)
-    if codes is None:
+    if codes is None and schema.one_to_one:
         return X
-    X, rows = integers_back(schema, X), np.empty((len(X), len(schema.columns)), dtype=object)
-    for place, j in enumerate(schema.continuous):
-        rows[:, j] = _number_column(None, schema.columns[j], X[:, place])
-    for place, j in enumerate(schema.categorical):
-        rows[:, j] = decoded(schema.columns[j], codes[:, place])
+    columns = list(_columns_back(None, schema, X, codes))
+    if codes is None and not any(isinstance(given.format, DateText) for given in schema.inputs):
+        return np.column_stack(columns).astype(np.float64)
+    rows = np.empty((len(X), len(columns)), dtype=object)
+    for j, values in enumerate(columns):
+        rows[:, j] = values
     return rows
 
 
@@ -178,11 +197,12 @@ def imputed_like(X: Any, table: Table, numbers: np.ndarray, codes: np.ndarray | 
     """
     given, numbers = as_given(X), integers_back(table.schema, numbers)
     if not is_frame(given):
-        return numbers if codes is None else _filled_array(given, table, numbers, codes)
+        return numbers if codes is None and table.schema.one_to_one else _filled_array(given, table, numbers, codes)
     import narwhals.stable.v1 as nw
 
     schema = table.schema
-    whole = nw.from_native(with_missing_columns(given, schema.names, schema.names), eager_only=True)
+    used = [name for name in schema.input_names if name not in schema.ignored]
+    whole = nw.from_native(with_missing_columns(given, used, used), eager_only=True)
     place_of = {str(name): name for name in whole.columns}
     columns = [
         nw.from_native(column, series_only=True).alias(place_of[name])
@@ -194,34 +214,48 @@ def imputed_like(X: Any, table: Table, numbers: np.ndarray, codes: np.ndarray | 
 def _filled_columns(whole: Any, place_of: Mapping[str, Any], table: Table, numbers: np.ndarray, codes: Any) -> Any:
     """Names and native values of the columns that change."""
     schema = table.schema
-    for place, j in enumerate(schema.continuous):
-        column, kind = whole[place_of[schema.names[j]]], schema.columns[j].kind
-        values = numbers[:, place]
-        if not column.dtype.is_numeric():
-            yield schema.names[j], number_column(column, values, whole_numbers=kind == "integer")
+    for given in schema.inputs:
+        if not given.columns:
             continue
-        absent = np.isnan(table.X[:, place]) & ~np.isnan(values)
-        if absent.any():
+        column, place = whole[place_of[given.name]], _place(schema, given)
+        kind = schema.columns[given.columns[0]].kind
+        if kind in CODE_KINDS:
+            absent = (table.column_codes(place) < 0) & (codes[:, place] >= 0)
+            if table.unseen and absent.any():  # a category that was not in training is no missing value
+                absent &= missing_mask(np.fromiter(column.to_list(), dtype=object, count=len(absent)))
+            fill = decoded(schema.columns[given.columns[0]], codes[absent, place])
+        else:
+            values = numbers[:, place]
+            absent, typed = np.isnan(table.X[:, place]) & ~np.isnan(values), column.dtype.is_numeric()
+            if isinstance(given.format, DateText):
+                typed = column.dtype.is_temporal() and getattr(column.dtype, "time_zone", None) is None
+                dated = str(column.dtype) == "Date" if typed else kind == "integer"
+                values = to_dates(values, whole=dated)
+            if not typed:
+                yield given.name, number_column(column, values, whole_numbers=kind == "integer")
+                continue
             fill = values[absent].astype(np.int64) if column.dtype.is_integer() else values[absent]
-            yield schema.names[j], filled_column(column, absent, fill)
-    for place, j in enumerate(schema.categorical):
-        column = whole[place_of[schema.names[j]]]
-        absent = (table.column_codes(place) < 0) & (codes[:, place] >= 0)
-        if table.unseen and absent.any():  # a category that was not in training is no missing value
-            absent &= missing_mask(np.fromiter(column.to_list(), dtype=object, count=len(absent)))
         if absent.any():
-            yield schema.names[j], filled_column(column, absent, decoded(schema.columns[j], codes[absent, place]))
+            yield given.name, filled_column(column, absent, fill)
 
 
-def _filled_array(given: Any, table: Table, numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def _filled_array(given: Any, table: Table, numbers: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
     rows = np.array(given, dtype=object)
-    for place, j in enumerate(table.schema.continuous):
-        absent = np.isnan(table.X[:, place])
-        rows[absent, j] = numbers[absent, place]
-    for place, j in enumerate(table.schema.categorical):
-        absent = (table.column_codes(place) < 0) & missing_mask(rows[:, j])
-        rows[absent, j] = decoded(table.schema.columns[j], codes[absent, place])
-    return rows
+    for i, column in enumerate(table.schema.inputs):
+        if not column.columns:
+            continue
+        place, kind = _place(table.schema, column), table.schema.columns[column.columns[0]].kind
+        if kind in CODE_KINDS:
+            assert codes is not None
+            absent = (table.column_codes(place) < 0) & missing_mask(rows[:, i])
+            rows[absent, i] = decoded(table.schema.columns[column.columns[0]], codes[absent, place])
+        else:
+            absent, fill = np.isnan(table.X[:, place]), numbers[:, place]
+            if isinstance(column.format, DateText):
+                fill = to_dates(fill, whole=kind == "integer")
+            rows[absent, i] = fill[absent]
+    numeric = isinstance(given, np.ndarray) and given.dtype.kind in "fiu"
+    return rows.astype(np.float64) if numeric else rows
 
 
 def _index(given: Any) -> Any:

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from mixent.data.checks import check_magnitude
-from mixent.data.encode import recode, to_codes, to_floats
-from mixent.data.frames import Source, as_given, library_of, read_source
-from mixent.data.kinds import check_present, no_values, type_column
+from mixent.data.encode import Notes, read_columns, recode
+from mixent.data.frames import Source, library_of, read_source
+from mixent.data.kinds import EMPTY, infer, is_empty
+from mixent.data.labels import Labels
 from mixent.data.schema import FLOAT_KINDS, Column, Schema
 from mixent.data.table import Table
 from mixent.data.values import listed
+from mixent.warn import warn_notes
 
 Categorical = str | Iterable[str | int]
 
@@ -51,6 +52,8 @@ def read_features(
     Returns
     -------
     Table
+        With notes on what was unusual. Without `reset` they are shown as one `DataWarning` unless X is a Table; in fit,
+        `keep_notes` does so.
 
     Raises
     ------
@@ -66,28 +69,62 @@ def read_features(
     >>> table.X.tolist(), table.codes.tolist()
     ([[1.5], [nan], [2.5]], [[0], [1], [0]])
     """
-    table = None
-    if isinstance(X, Table):
-        table = _fitted_anew(estimator, X, categorical) if reset else _recoded(X, estimator.schema_, new)
-        X = X.given if table is None else X
-    return _read(estimator, X, reset, categorical, new) if table is None else table
+    if not isinstance(X, Table):
+        table = _read(estimator, X, reset, categorical, new)
+        warn_notes(() if reset else table.notes)
+        return table
+    known = _fitted_anew(estimator, X, categorical) if reset else _recoded(X, estimator.schema_, new)
+    return _read(estimator, X.given, reset, categorical, new) if known is None else known
 
 
 def _read(estimator: Any, X: Any, reset: bool, categorical: Any, new: bool) -> Table:
     """The user's table."""
-    source = read_source(estimator, X, reset=reset)
+    source, notes = read_source(estimator, X, reset=reset), Notes()
+    notes.sentences += source.notes
     as_category: frozenset[int] = frozenset()
     if reset:
         as_category = _declared_categorical(categorical, [raw.name for raw in source.columns])
-        columns = tuple(type_column(raw, j in as_category) for j, raw in enumerate(source.columns))
-        schema = Schema(columns, source.named, library_of(X))
+        formats = [infer(raw, j in as_category, notes) for j, raw in enumerate(source.columns)]
+        read = [(raw.name, f.format, f.columns) for raw, f in zip(source.columns, formats)]
+        schema = Schema.of(read, source.named, library_of(X))
+        _check_used(schema, source.n_rows)
     else:
         schema = estimator.schema_
         source = _renamed(source, schema)
-    codes, unseen = _codes(source, schema, new)
-    table = Table(_floats(source, schema), codes, schema, as_category, unseen, as_given(X))
-    check_magnitude(table)
-    return table
+    numbers, codes = _filled(source, schema, notes, new)
+    sentences = _sentences(notes, schema if reset else None)
+    return Table(numbers, codes, schema, as_category, notes.unseen, source.given, sentences)
+
+
+def keep_notes(estimator: Any, X: Any, *read: Table | Labels) -> None:
+    """Set ``notes_`` of an estimator in fit, and warn of them unless X is a Table, whose reader has done so.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : what fit was given
+    *read : Table, Labels
+        What X and y have become.
+    """
+    estimator.notes_ = list(dict.fromkeys(note for part in read for note in part.notes))
+    if not isinstance(X, Table):
+        warn_notes(estimator.notes_)
+
+
+def _check_used(schema: Schema, n_rows: int) -> None:
+    if not schema.columns:
+        raise ValueError(
+            f"no column of X can be used: {listed(schema.input_names)} have no values or are identifiers, in "
+            f"{n_rows} rows; give other columns, or list identifiers in categorical="
+        )
+
+
+def _sentences(notes: Notes, fitted: Schema | None) -> tuple[str, ...]:
+    """All notes on a table; `fitted` is its schema in fit."""
+    empty = [] if fitted is None else [repr(given.name) for given in fitted.inputs if given.format == EMPTY]
+    for name in empty:
+        notes.add("without values, and therefore ignored", name)
+    return notes.all()
 
 
 def categorical_of(X: Any) -> Categorical:
@@ -96,29 +133,37 @@ def categorical_of(X: Any) -> Categorical:
 
 
 def _fitted_anew(estimator: Any, table: Table, categorical: Any) -> Table | None:
-    """The table for `fit`: its categories are those of its rows. None where other columns are to be categorical."""
+    """The table for `fit`: its columns and categories are those that its rows have.
+
+    None where other columns are to be categorical.
+    """
     schema = table.schema
-    if _declared_categorical(categorical, list(schema.names)) != table.as_category:
+    if _declared_categorical(categorical, list(schema.input_names)) != table.as_category:
         return None
-    estimator.n_features_in_ = len(schema.columns)
+    estimator.n_features_in_ = len(schema.inputs)
     if schema.named:
-        estimator.feature_names_in_ = np.array(schema.names, dtype=object)
+        estimator.feature_names_in_ = np.array(schema.input_names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
+    columns: list[Column | None] = list(schema.columns)
     for place, j in enumerate(schema.continuous):
-        check_present(schema.columns[j].name, table.X[:, place])
-    columns = list(schema.columns)
+        columns[j] = None if is_empty(table.X[:, place]) else schema.columns[j]
     for place, j in enumerate(schema.categorical):
-        columns[j] = _seen_only(columns[j], table.column_codes(place))
+        columns[j] = _seen_only(schema.columns[j], table.column_codes(place))
     if all(old is column for old, column in zip(schema.columns, columns)):
         return table
-    return _recoded(table, replace(schema, columns=tuple(columns)), new=False)
+    fitted = schema.with_columns(columns)
+    _check_used(fitted, table.n_rows)
+    new = [i.name for i, old in zip(fitted.inputs, schema.inputs) if i.format == EMPTY != old.format]
+    notes = table.notes + tuple(f"column {name!r} has no values in these rows and is ignored" for name in new)
+    recoded = _recoded(table, fitted, new=False)
+    return None if recoded is None else replace(recoded, notes=notes)
 
 
-def _seen_only(column: Column, codes: np.ndarray) -> Column:
+def _seen_only(column: Column, codes: np.ndarray) -> Column | None:
     counts = np.bincount(codes[codes >= 0], minlength=len(column.categories))
     if not counts.any():
-        raise no_values(column.name, len(codes))
+        return None
     if column.kind == "boolean" or (counts > 0).all():
         return column
     kept = tuple(value for value, n in zip(column.categories, counts) if n)
@@ -129,25 +174,45 @@ def _recoded(table: Table, schema: Schema, new: bool) -> Table | None:
     """The table in the columns and categories of another schema; None where the user's rows have to be read again."""
     if table.schema is schema and not (table.unseen and new):
         return table
-    pairs = list(zip(table.schema.columns, schema.columns))
-    same = len(table.schema.columns) == len(schema.columns) and table.schema.named == schema.named
-    same = same and all((a.kind in FLOAT_KINDS) == (b.kind in FLOAT_KINDS) for a, b in pairs)
-    if not same or (schema.named and table.schema.names != schema.names):
+    kept = _same_columns(table.schema, schema)
+    if kept is None:
         return None
+    pairs = [(table.schema.columns[i], column) for i, column in zip(kept, schema.columns)]
     if table.unseen and (new or not all(set(b.categories) <= set(a.categories) for a, b in pairs)):
         return None
+    places = {i: place for place, i in enumerate(table.schema.continuous)}
+    used = [places[kept[j]] for j in schema.continuous]
+    numbers = table.X if used == list(range(table.X.shape[1])) else table.X[:, used]
     if not schema.categorical:
-        return replace(table, schema=schema)
-    codes, unseen = np.empty((table.n_rows, len(schema.categorical)), np.int32), table.unseen
+        return replace(table, X=numbers, codes=None, schema=schema)
+    notes, places = Notes(), {i: place for place, i in enumerate(table.schema.categorical)}
+    codes = np.empty((table.n_rows, len(schema.categorical)), np.int32)
     for place, j in enumerate(schema.categorical):
-        codes[:, place], strange = recode(table.column_codes(place), *pairs[j], new)
-        unseen = unseen or strange
-    return replace(table, codes=codes, schema=schema, unseen=unseen)
+        codes[:, place] = recode(table.column_codes(places[kept[j]]), *pairs[j], notes, new)
+    return replace(table, X=numbers, codes=codes, schema=schema, unseen=table.unseen or notes.unseen)
+
+
+def _same_columns(read: Schema, schema: Schema) -> list[int] | None:
+    """For each column of a schema, its position among those of a table that has been read in the same formats."""
+    if len(read.inputs) != len(schema.inputs) or read.named != schema.named:
+        return None
+    if schema.named and read.input_names != schema.input_names:
+        return None
+    kept: list[int] = []
+    for before, after in zip(read.inputs, schema.inputs):
+        if not after.columns:
+            continue
+        known = {read.columns[i].name: i for i in before.columns}
+        if before.format != after.format or not all(schema.columns[j].name in known for j in after.columns):
+            return None
+        kept += [known[schema.columns[j].name] for j in after.columns]
+    pairs = zip((read.columns[i].kind for i in kept), (column.kind for column in schema.columns))
+    return kept if all((a in FLOAT_KINDS) == (b in FLOAT_KINDS) for a, b in pairs) else None
 
 
 def _renamed(source: Source, schema: Schema) -> Source:
     """Call the columns as at fit: an array has no names, and errors should use the known ones."""
-    columns = [replace(raw, name=column.name) for raw, column in zip(source.columns, schema.columns)]
+    columns = [replace(raw, name=given.name) for raw, given in zip(source.columns, schema.inputs)]
     return replace(source, columns=columns)
 
 
@@ -173,21 +238,17 @@ def _position(entry: Any, names: list[str]) -> int:
     return int(entry) % len(names)
 
 
-def _floats(source: Source, schema: Schema) -> np.ndarray:
-    if source.block is not None and not schema.categorical:
-        return source.block
-    X = np.empty((source.n_rows, len(schema.continuous)))
-    for place, j in enumerate(schema.continuous):
-        X[:, place] = to_floats(source.columns[j])
-    return X
-
-
-def _codes(source: Source, schema: Schema, new: bool) -> tuple[np.ndarray | None, bool]:
-    """Codes, and whether some are -1 for a category that was not seen at fit."""
-    if not schema.categorical:
-        return None, False
-    codes, unseen = np.empty((source.n_rows, len(schema.categorical)), np.int32), False
-    for place, j in enumerate(schema.categorical):
-        codes[:, place], strange = to_codes(source.columns[j], schema.columns[j], new)
-        unseen = unseen or strange
-    return codes, unseen
+def _filled(source: Source, schema: Schema, notes: Notes, new: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """The numbers and codes of a table."""
+    if source.block is not None and schema.one_to_one and not schema.categorical:
+        notes.huge |= {raw.name: raw.n_huge for raw in source.columns if raw.n_huge}
+        return source.block, None
+    numbers = np.empty((source.n_rows, len(schema.continuous)))
+    codes = np.empty((source.n_rows, len(schema.categorical)), np.int32)
+    place: dict[int, np.ndarray] = {j: numbers[:, i] for i, j in enumerate(schema.continuous)}
+    place |= {j: codes[:, i] for i, j in enumerate(schema.categorical)}
+    for raw, given in zip(source.columns, schema.inputs):
+        columns = [schema.columns[j] for j in given.columns]
+        for j, values in zip(given.columns, read_columns(raw, given.format, columns, notes, new)):
+            place[j][:] = values
+    return numbers, codes if schema.categorical else None

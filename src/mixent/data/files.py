@@ -15,13 +15,9 @@ import numpy as np
 from mixent.data.frames import check_names
 from mixent.data.scan import Layout, named_columns, scan_text
 from mixent.data.text_format import TextFormat, detect_format
-from mixent.data.values import listed
+from mixent.data.values import MISSING_MARKERS, listed
 from mixent.warn import warn_notes
 
-MISSING_MARKERS = (  # those of pandas, and ?
-    *("", "?", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NaN", "nan", "-NaN", "-nan"),
-    *("NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-)
 TEXT_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 ENDINGS = (*TEXT_ENDINGS, ".xlsx", ".parquet")
 WHOLE = re.compile(r"\s*[-+]?[0-9]{1,4000}\s*")

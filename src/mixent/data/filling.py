@@ -39,8 +39,8 @@ def number_column(column: Any, values: np.ndarray, *, whole_numbers: bool) -> An
     Parameters
     ----------
     column : narwhals Series
-    values : (n,) floats
-        NaN is missing.
+    values : (n,) floats, or datetime64
+        NaN or NaT is missing.
     whole_numbers : bool
         Whether the column is one of integers.
 
@@ -49,7 +49,7 @@ def number_column(column: Any, values: np.ndarray, *, whole_numbers: bool) -> An
     native Series of the library of `column`
     """
     native = column.to_native()
-    if whole_numbers and not np.isnan(values).any():
+    if whole_numbers and values.dtype.kind == "f" and not np.isnan(values).any():
         values = values.astype(np.int64)
     if hasattr(native, "iloc"):
         return type(native)(values, index=native.index, name=native.name)

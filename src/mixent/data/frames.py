@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array
 
+from mixent.data.numbers import HUGE
 from mixent.data.table import Table
-from mixent.data.values import Raw, refused_type
+from mixent.data.values import Raw, listed, refused_type
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Source:
     named: bool
     n_rows: int
     block: np.ndarray | None = None  # (n, d) float64
+    given: Any = None  # the table with the columns of fit
+    notes: tuple[str, ...] = ()
 
 
 def read_source(estimator: Any, X: Any, *, reset: bool) -> Source:
@@ -42,13 +45,50 @@ def read_source(estimator: Any, X: Any, *, reset: bool) -> Source:
     check_held(X)
     X = unwrapped(X)
     if is_frame(X):
+        X, notes = (X, ()) if reset else matched(estimator, X)
         names = check_names(X)
         _check_feature_names(estimator, X, reset=reset)
-        return _from_frame(estimator, X, names, reset)
+        return replace(_from_frame(estimator, X, names, reset), given=X, notes=notes)
     array = _as_array(estimator, X)
     _check_feature_names(estimator, array, reset=reset)
     _check_n_features(estimator, array, reset=reset)
-    return _from_array(array)
+    return replace(_from_array(array), given=X if isinstance(X, (np.ndarray, list, tuple)) else array)
+
+
+def matched(estimator: Any, X: Any) -> tuple[Any, tuple[str, ...]]:
+    """A DataFrame with the columns of fit: those that it lacks are missing values, further ones are left out.
+
+    Where more than half of the columns that the model uses are absent, or the others are in another order, the table is
+    left as it is, for scikit-learn's own error.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        With ``feature_names_in_``, else there is nothing to compare, and perhaps with ``schema_``.
+    X : DataFrame
+
+    Returns
+    -------
+    DataFrame, and notes on what was done
+    """
+    names = check_names(X)
+    known = list(getattr(estimator, "feature_names_in_", ()))
+    if not known or names == known or not all(isinstance(name, str) for name in names):
+        return X, ()
+    schema = getattr(estimator, "schema_", None)
+    unused = () if schema is None else schema.ignored
+    used = [name for name in known if name not in unused]
+    absent, kept = [name for name in used if name not in names], [name for name in names if name in set(known)]
+    if 2 * len(absent) > len(used) or kept != [name for name in known if name in set(kept)]:
+        return X, ()
+    extra = [name for name in names if name not in set(known)]
+    notes = [f"X lacks {_columns(absent)} of fit; missing values are used instead"] * bool(absent)
+    notes += [f"X has {_columns(extra)} that fit did not have; ignored"] * bool(extra)
+    return with_missing_columns(X, known, known, only=True), tuple(notes)
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"the column{'s' * (len(names) > 1)} {listed(names)}"
 
 
 def check_held(X: Any) -> None:
@@ -118,8 +158,10 @@ def check_names(X: Any) -> list:
     return names
 
 
-def with_missing_columns(X: Any, names: Collection[str], known: Sequence[str]) -> Any:
+def with_missing_columns(X: Any, names: Collection[str], known: Sequence[str], only: bool = False) -> Any:
     """X with those of the columns `names` that it lacks, all missing, each in its place among the columns `known`.
+
+    With `only`, columns that are not `known` are left out.
 
     Anything but a DataFrame is returned unchanged: only a DataFrame has names of columns.
     """
@@ -128,7 +170,9 @@ def with_missing_columns(X: Any, names: Collection[str], known: Sequence[str]) -
         return X
     order = [str(name) for name in check_names(X)]
     absent = [name for name in known if name in names and name not in order]
-    if not absent:
+    if only:
+        order = [name for name in order if name in known]
+    elif not absent:
         return X
     import narwhals.stable.v1 as nw
 
@@ -152,16 +196,26 @@ def _from_frame(estimator: Any, X: Any, names: list, reset: bool) -> Source:
 def _from_series(nw: Any, series: Any, name: str) -> Raw:
     dtype = series.dtype
     if dtype.is_numeric():
-        return Raw(name, _float_values(nw, series), integer=dtype.is_integer())
-    if dtype == nw.Boolean:
-        return Raw(name, series.to_numpy().astype(bool) if series.null_count() == 0 else _objects(series.to_list()))
-    if dtype in (nw.Categorical, nw.Enum):
-        return Raw(name, _objects(series.to_list()), declared=True)
-    if dtype in (nw.String, nw.Object):
-        return Raw(name, _objects(series.to_list()))
+        return _from_floats(name, _float_values(nw, series), integer=dtype.is_integer())
+    if dtype == nw.Boolean and series.null_count() == 0:
+        return Raw(name, series.to_numpy().astype(bool))
+    if dtype in (nw.Categorical, nw.Enum, nw.String):
+        return _from_text(series, name, declared=dtype != nw.String)
+    if dtype in (nw.Boolean, nw.Object):
+        return Raw.of_objects(name, series.to_list())
+    if dtype in (nw.Date, nw.Datetime):
+        return Raw(name, _days(nw, series), dates=True)
     if dtype == nw.Unknown:  # sparse or complex pandas columns, Null columns
         return _from_unknown(series, name)
     raise ValueError(refused_type(name, f"values of type {dtype}"))
+
+
+def _from_text(series: Any, name: str, declared: bool) -> Raw:
+    native = series.to_native()
+    if not hasattr(native, "factorize"):
+        return Raw.of_objects(name, series.to_list(), declared)
+    codes, levels = native.factorize()  # pandas: of categories and Arrow text without looking at the cells
+    return Raw(name, codes.astype(np.int32), np.fromiter(levels, object, len(levels)), declared=declared)
 
 
 def _float_values(nw: Any, series: Any) -> np.ndarray:
@@ -169,15 +223,32 @@ def _float_values(nw: Any, series: Any) -> np.ndarray:
     return values.astype(np.float64, copy=False)
 
 
+def _days(nw: Any, series: Any) -> np.ndarray:
+    """Days since 1970-01-01, in UTC where there is a time zone; NaN for missing."""
+    since = series.cast(nw.Datetime("us", getattr(series.dtype, "time_zone", None))).dt.timestamp("us")
+    return _float_values(nw, since) / 86400e6
+
+
+def _from_floats(name: str, values: np.ndarray, integer: bool) -> Raw:
+    """A column of floats; infinite and huge values are missing."""
+    huge = _huge(values) if len(values) else None
+    if huge is None:
+        return Raw(name, values, integer=integer)
+    return Raw(name, np.where(huge, np.nan, values), integer=integer, n_huge=int(huge.sum()))
+
+
+def _huge(X: np.ndarray) -> np.ndarray | None:
+    """Where values are infinite or huge; None where none is."""
+    # fmax and fmin skip NaN and need no temporary the size of X
+    largest = np.fmax(np.fmax.reduce(X, axis=0), -np.fmin.reduce(X, axis=0))
+    return np.abs(X) > HUGE if np.any(largest > HUGE) else None
+
+
 def _from_unknown(series: Any, name: str) -> Raw:
     values = np.asarray(series.to_native())
     if values.dtype.kind in "fiu":
-        return Raw(name, values.astype(np.float64, copy=False), integer=values.dtype.kind in "iu")
-    return Raw(name, values if values.dtype.kind == "b" else _objects(values.tolist()))
-
-
-def _objects(values: Collection[Any]) -> np.ndarray:
-    return np.fromiter(values, dtype=object, count=len(values))
+        return _from_floats(name, values.astype(np.float64, copy=False), integer=values.dtype.kind in "iu")
+    return Raw(name, values) if values.dtype.kind == "b" else Raw.of_objects(name, values.tolist())
 
 
 def _as_array(estimator: Any, X: Any) -> np.ndarray:
@@ -213,11 +284,19 @@ def _from_array(array: np.ndarray) -> Source:
     if kind in "fiu":
         with np.errstate(over="ignore"):
             block = array.astype(np.float64, copy=False)
-        columns = [Raw(name, block[:, j], integer=kind in "iu") for j, name in enumerate(names)]
+        n_huge = np.zeros(len(names), int)
+        if kind == "f" and (huge := _huge(block)) is not None:
+            block, n_huge = np.where(huge, np.nan, block), huge.sum(axis=0)
+        rows = zip(names, block.T, n_huge.tolist())
+        columns = [Raw(name, values, integer=kind in "iu", n_huge=n) for name, values, n in rows]
         return Source(columns, False, len(array), block)
     if kind in "bOU":
-        values = array if kind == "b" else array.astype(object)
-        return Source([Raw(name, values[:, j]) for j, name in enumerate(names)], False, len(array))
-    raise ValueError(
-        f"X is an array of type {array.dtype}; give numbers, text or bool (dates: days since a fixed date)"
-    )
+        columns = [
+            Raw(name, array[:, j]) if kind == "b" else Raw.of_objects(name, array[:, j].tolist())
+            for j, name in enumerate(names)
+        ]
+        return Source(columns, False, len(array))
+    if kind == "M":
+        days = np.where(np.isnat(array), np.nan, array.astype("M8[us]").astype(np.int64) / 86400e6)
+        return Source([Raw(name, days[:, j], dates=True) for j, name in enumerate(names)], False, len(array))
+    raise ValueError(f"X is an array of type {array.dtype}; give numbers, dates, text or bool")

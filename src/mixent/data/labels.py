@@ -29,6 +29,8 @@ class Labels(Short):
         One-hot for a known label, probabilities for a soft one, all ones for an absent one.
     codes : ndarray of int32, shape (n,), or None
         Position among the classes, -1 for absent; None when any label is soft.
+    notes : tuple of str
+        What is unusual in the labels.
     """
 
     _shown = ("classes", "likelihood")
@@ -36,6 +38,7 @@ class Labels(Short):
     classes: np.ndarray  # (C,)
     likelihood: np.ndarray  # (n, C)
     codes: np.ndarray | None  # (n,)
+    notes: tuple[str, ...] = ()
 
     @property
     def known(self) -> np.ndarray:
@@ -228,14 +231,27 @@ def _read_hard(y: np.ndarray, classes: np.ndarray | None, some: bool) -> Labels:
     check_classification_targets(present)
     distinct, places = np.unique(present, return_inverse=True)
     codes = np.full(len(y), -1, np.int32)
+    notes: tuple[str, ...] = ()
     if classes is None:
-        classes = distinct
+        classes, notes = distinct, _notes(distinct, np.bincount(places))
     codes[~absent] = _places_in(classes, distinct)[places]
     likelihood = np.zeros((len(y), len(classes)))
     likelihood[absent] = 1.0
     known = np.flatnonzero(~absent)
     likelihood[known, codes[known]] = 1.0
-    return Labels(classes, likelihood, codes)
+    return Labels(classes, likelihood, codes, notes)
+
+
+def _notes(classes: np.ndarray, counts: np.ndarray) -> tuple[str, ...]:
+    """What is unusual in the labels: a class of one row, and -1, which marks absent labels in scikit-learn."""
+    notes = []
+    single = classes[counts == 1].tolist()
+    if single and len(single) < len(classes):
+        what = "class {} has" if len(single) == 1 else "classes {} have"
+        notes.append(what.format(listed(single)) + " one row only; kept")
+    if classes.dtype.kind == "i" and classes[0] == -1 and classes.tolist() != [-1, 1]:
+        notes.append("y holds -1, which is taken as a class; mark rows without a label by None or NaN")
+    return tuple(notes)
 
 
 def _check_kind(y: np.ndarray) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from mixent.data.encode import to_floats
-from mixent.data.values import Raw, is_missing
+from mixent.data.values import is_missing
 
 SUM_TOLERANCE = 1e-6
 
@@ -67,13 +68,19 @@ def _numbers(values: np.ndarray, names: list) -> np.ndarray:
     columns = []
     for j, name in enumerate(names):
         try:
-            columns.append(to_floats(Raw(str(name), values[:, j].astype(object))))
+            columns.append([_number(value) for value in values[:, j]])
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"y has {values.shape[1]} columns, so it must hold label probabilities, one column per class; "
                 f"column {name!r} does not hold numbers; for plain labels pass one column"
             ) from error
     return np.column_stack(columns)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, str) and not is_missing(value):
+        raise TypeError(f"{value!r} is text")
+    return np.nan if is_missing(value) else float(value)
 
 
 def _check_rows(likelihood: np.ndarray, absent: np.ndarray, names: np.ndarray) -> None:

@@ -34,11 +34,13 @@ class Table(Short):
         The columns `schema.categorical` as positions among their categories; -1 is missing or unseen.
     schema : Schema
     as_category : frozenset of int
-        Positions of the columns that the option `categorical` named.
+        Positions of the columns of the user's table that the option `categorical` named.
     unseen : bool
         Whether some values are -1 because they are not among the categories.
     source : the user's table, or a function that returns it, or the Part of another Table, or None
         See `given`.
+    notes : tuple of str
+        What was unusual in the table, and what was done about it.
     """
 
     _shown = ("n_rows", "schema")
@@ -49,6 +51,7 @@ class Table(Short):
     as_category: frozenset[int] = frozenset()
     unseen: bool = False
     source: Any = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of_numbers(cls, X: np.ndarray) -> Table:

@@ -17,19 +17,92 @@ FAMILIES = (  # the order matters: bool is an int
     ((int, np.integer), "whole"),
     ((float, np.floating, Decimal, Fraction), "number"),
     ((complex, np.complexfloating), "complex"),
-    ((datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64), "date"),
+    ((datetime.date, np.datetime64), "date"),
+    ((datetime.time, datetime.timedelta, np.timedelta64), "time"),
     ((bytes,), "bytes"),
+)
+NUMBERS = frozenset(("boolean", "whole", "number"))
+MISSING_MARKERS = (  # those of pandas, and ?
+    *("", "?", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NaN", "nan", "-NaN", "-nan"),
+    *("NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
 
 
 @dataclass(frozen=True)
 class Raw:
-    """One column as it came: float64 with NaN, bool, or object with any missing marker."""
+    """One column as it came: float64 with NaN, bool, or any values, each distinct one kept once."""
 
     name: str
-    values: np.ndarray  # (n,)
+    values: np.ndarray  # (n,) float64 or bool; with levels, the position of each value among them, -1 for None
+    levels: np.ndarray | None = None  # (k,) the distinct values, objects
     integer: bool = False  # as the container declares
     declared: bool = False  # the container's type is categorical
+    dates: bool = False  # the floats are days since 1970-01-01
+    n_huge: int = 0  # infinite or huge values, which have become NaN
+
+    @classmethod
+    def of_objects(cls, name: str, values: Sequence[Any], declared: bool = False) -> Raw:
+        """A column of any values."""
+        codes, levels = factorized(name, values)
+        return cls(name, codes, levels, declared=declared)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    def with_levels(self) -> Raw:
+        """The same column with its distinct values kept once, whatever it was."""
+        if self.levels is not None:
+            return self
+        if self.values.dtype.kind == "b":
+            return Raw(self.name, self.values.astype(np.int32), _objects([False, True]))
+        distinct, codes = np.unique(self.values, return_inverse=True)
+        n = int((~np.isnan(distinct)).sum())  # NaN comes last
+        return Raw(self.name, np.where(codes < n, codes, -1).astype(np.int32), _objects(distinct[:n].tolist()))
+
+    def spread(self, of_levels: np.ndarray, absent: Any) -> np.ndarray:
+        """(n,) what each row's level has become; `absent` where there is no value."""
+        return np.append(of_levels, np.array([absent], of_levels.dtype))[self.values]
+
+    def counts(self) -> np.ndarray:
+        """(k,) rows of each level."""
+        assert self.levels is not None
+        return np.bincount(self.values + 1, minlength=len(self.levels) + 1)[1:]
+
+
+def factorized(name: str, values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of values among the distinct ones, -1 for None; and these, in order of appearance."""
+    keys: Sequence[Any] = values
+    try:
+        places = dict.fromkeys(values)
+        if True in places or False in places:  # 1 == True: only the types differ
+            keys = [(type(value), value) for value in values]
+            places = dict.fromkeys(keys)
+    except TypeError as error:  # unhashable: a list or a dict in a cell, or a signalling NaN
+        present = [None if is_missing(value) else value for value in values]
+        if all(map(_hashable, present)):
+            return factorized(name, present)
+        row, value = next((i, v) for i, v in enumerate(present) if not _hashable(v))
+        raise refused_cell(name, row, value) from error
+    none = None if keys is values else (type(None), None)
+    places.pop(none, None)
+    levels = list(places)
+    place: dict[Any, int] = {key: code for code, key in enumerate(levels)} | {none: -1}
+    codes = np.fromiter(map(place.__getitem__, keys), np.int32, len(values))
+    return codes, _objects(levels if keys is values else [value for _, value in levels])
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _objects(values: Sequence[Any]) -> np.ndarray:
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def is_missing(value: Any) -> bool:
@@ -42,11 +115,18 @@ def is_missing(value: Any) -> bool:
         return value.is_nan()  # a signalling NaN cannot even be compared
     if isinstance(value, (float, np.floating)):
         return bool(value != value)
+    if isinstance(value, np.datetime64):
+        return bool(np.isnat(value))
     return type(value).__name__ in ("NAType", "NaTType")  # pandas, known without importing it
 
 
+def is_marked(value: Any) -> bool:
+    """Return whether a value is missing, or text that pandas takes for missing, such as N/A."""
+    return is_missing(value) or (isinstance(value, str) and value.strip() in MISSING_MARKERS)
+
+
 def missing_mask(values: np.ndarray) -> np.ndarray:
-    """Mark the missing entries of a raw column.
+    """Mark the missing entries of an array.
 
     Parameters
     ----------
@@ -74,26 +154,33 @@ def family(kind: type) -> str:
 
 
 def refuse(raw: Raw, types: set[str]) -> None:
-    """Raise on families of values no model here takes: complex numbers, dates, bytes, containers."""
+    """Raise on families of values no model here takes: complex numbers, times of day, bytes, containers."""
     if "complex" in types:
         raise ValueError(f"Complex data not supported: column {raw.name!r} holds complex numbers; give real numbers")
-    if "date" in types:
-        raise ValueError(refused_type(raw.name, "dates or times"))
+    if "time" in types:
+        raise ValueError(refused_type(raw.name, "times or durations"))
     if "bytes" in types:
         raise ValueError(f"column {raw.name!r} holds bytes; decode it to text first (e.g. .astype(str))")
     if "other" in types:
-        row, value = first(raw.values, "other")
-        raise TypeError(
-            f"column {raw.name!r}, row {row} holds a {type(value).__name__}; "
-            f"argument must be a string or a real number (or bool), not {type(value).__name__!r}: convert the column"
-        )
+        assert raw.levels is not None
+        _, value = first(raw.levels, "other")
+        code = next(i for i, level in enumerate(raw.levels) if level is value)
+        raise refused_cell(raw.name, int(np.argmax(raw.values == code)), value)
+
+
+def refused_cell(name: str, row: int, value: Any) -> TypeError:
+    """The error for a cell that is neither text nor a number."""
+    return TypeError(
+        f"column {name!r}, row {row} holds a {type(value).__name__}; "
+        f"argument must be a string or a real number (or bool), not {type(value).__name__!r}: convert the column"
+    )
 
 
 def refused_type(name: str, what: str) -> str:
     """The message that a column's type is not supported, with what is."""
     return (
-        f"column {name!r} holds {what}, which are neither numbers nor categories; "
-        f"turn it into numbers (e.g. days since a fixed date), or drop it"
+        f"column {name!r} holds {what}, which are neither numbers, dates nor categories; "
+        f"turn it into numbers (e.g. seconds), or drop it"
     )
 
 

@@ -19,7 +19,7 @@ from mixent.base.params import check_count
 from mixent.base.priors import floored
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
-from mixent.data import Labels, Table, categorical_of, read_features, read_labels, read_weights
+from mixent.data import Labels, Table, categorical_of, keep_notes, read_features, read_labels, read_weights
 from mixent.ensemble.base_estimators import HALF, Trainer, read_base
 from mixent.warn import warn
 
@@ -155,7 +155,9 @@ class BaseBoosting(ExplainedByColumn, ProbabilisticClassifier, ABC):
         n_stages = check_count("n_estimators", self.n_estimators)
         self._check()
         table = read_features(self, X, reset=True, categorical=categorical_of(X))
-        rows = read_rows(table, read_labels(y, table.n_rows), read_weights(sample_weight, table.n_rows))
+        labels = read_labels(y, table.n_rows)
+        keep_notes(self, X, table, labels)
+        rows = read_rows(table, labels, read_weights(sample_weight, table.n_rows))
         self._keep_background(rows.X, rows.weight)
         trainer = Trainer.of(base, rows.X, rows.total, n_stages, self.resample, self.random_state)
         with progress_bar(self.progress, "boosting") as show:

@@ -33,6 +33,7 @@ class Inputs:
     X: Any
     tables: dict[Columns, Table] = field(default_factory=dict)
     rows: np.ndarray | None = None
+    handed_on: bool = False  # it came as a Table; its notes have been shown where it was read
 
     @property
     def names(self) -> list[Any]:

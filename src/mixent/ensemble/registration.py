@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from mixent.base.recipes import Recipe, Setting
 from mixent.base.registry import find, register
 from mixent.core.driver import Run
 from mixent.data import Column, Schema
+from mixent.data.formats import PLAIN, Format
 from mixent.ensemble.adaboost import AdaBoostM1Classifier
 from mixent.ensemble.describe import describe_columns, describe_hmm_stack, describe_stack, describe_tuned
 from mixent.ensemble.describe_boosting import boosting_on_rows, describe_boosting
@@ -78,24 +78,26 @@ def columns_of_members(model: BaseStacking) -> Schema:
     """The columns of the table, each with the type that the first classifier uses it as."""
     named = hasattr(model, "feature_names_in_")
     names = [str(n) for n in model.feature_names_in_] if named else [f"x{j}" for j in range(model.n_features_in_)]
-    known: dict[str, Column] = {}
+    known: dict[str, tuple[Format, list[Column]]] = {}
     for base in model.fitted_ if isinstance(model.fitted_, list) else [model.fitted_]:
-        for column in _columns_of(base, names):
-            known.setdefault(column.name, column)
-    return Schema(tuple(known.get(name, Column(name, "continuous")) for name in names), named)
+        schema = _columns_of(base, names)
+        for given in schema.inputs:
+            known.setdefault(given.name, (given.format, [schema.columns[j] for j in given.columns]))
+    read = [(name, *known.get(name, (PLAIN, [Column(name, "continuous")]))) for name in names]
+    return Schema.of(read, named)
 
 
-def _columns_of(base: Any, names: list[str]) -> Iterable[Column]:
+def _columns_of(base: Any, names: list[str]) -> Schema:
     if isinstance(base, OutputColumns):
         used = [names[c] if isinstance(c, int) else str(c) for c in base.used]
         kind: tuple[Any, ...] = ("categorical", tuple(base.classes_.tolist())) if len(used) == 1 else ("continuous",)
-        return [Column(name, *kind) for name in used]
+        return Schema(tuple(Column(name, *kind) for name in used), named=True)
     for model in (base, *(step for _, step in getattr(base, "steps", ()))):  # the steps of a pipeline
         entry = find(type(model))
         schema = None if entry is None else entry.columns(model)
         if schema is not None:
-            return schema.columns
-    return ()
+            return schema
+    return Schema((), named=True)
 
 
 # --- compare ----------------------------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from mixent.base.delegation import aligned, weight_argument
 from mixent.base.folds import Fold, label_folds
 from mixent.base.params import check_choice, check_folds, check_jobs
 from mixent.core.arrays import Array
-from mixent.data import Labels, Table, listed, read_labels, read_weights
-from mixent.data.frames import check_held, is_frame, unwrapped
+from mixent.data import Labels, Table, keep_notes, listed, read_labels, read_weights
+from mixent.data.frames import check_held, is_frame, matched, unwrapped
 from mixent.ensemble.inputs import Columns, Inputs
 from mixent.ensemble.members import (
     DECISIONS,
@@ -31,7 +31,7 @@ from mixent.ensemble.members import (
     read_members,
 )
 from mixent.ensemble.output_columns import OutputColumns
-from mixent.warn import Caught, results_of, warn
+from mixent.warn import Caught, results_of, warn, warn_notes
 
 CV_NAMES = ("prefit", "train")
 FOLDS = 5
@@ -154,12 +154,16 @@ class BaseStacking(ExplainedByColumn, ProbabilisticClassifier):
     def _read_table(self, X: Any, *, reset: bool) -> Inputs:
         """The table that is passed to the classifiers, which check its values."""
         tables: dict[Columns, Table] = {None: X} if isinstance(X, Table) else {}
+        handed_on = isinstance(X, Table)
         check_held(X)
         X = unwrapped(X)
         if is_frame(X):
+            X, notes = (X, ()) if reset else matched(self, X)
             validate_data(self, X, skip_check_array=True, reset=reset)
-            return Inputs(X, tables)
-        return Inputs(validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False), tables)
+            warn_notes(notes)
+            return Inputs(X, {} if notes else tables, handed_on=handed_on)
+        X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        return Inputs(X, tables, handed_on=handed_on)
 
     def _train(self, given: FitInput, show: Any) -> tuple[Outputs, list[Fold], FitInput]:
         """Train the classifiers; return their outputs for the rows (by default out of fold), the folds and the input.
@@ -177,6 +181,7 @@ class BaseStacking(ExplainedByColumn, ProbabilisticClassifier):
         else:
             members.open(given.X)
             self.fitted_ = self._fit_on(members, given, rows)
+        self._keep_notes(given)
         final = members.outputs(self.fitted_, given.X.take(rows), self.decisions)
         self.base_classes_, self.base_names_ = final.classes, final.names
         folds: list[Fold] = []
@@ -191,6 +196,11 @@ class BaseStacking(ExplainedByColumn, ProbabilisticClassifier):
         self._warn_of_labels(outputs, given)
         self.base_errors_ = _errors(outputs, given)
         return outputs, folds, self._without_unpredicted(given, folds)
+
+    def _keep_notes(self, given: FitInput) -> None:
+        """Collect the notes on the columns that have been read, and on the labels."""
+        tables = list(given.X.tables.values())
+        keep_notes(self, tables[0] if given.X.handed_on else given.X.X, *tables, given.labels)
 
     def _without_unpredicted(self, given: FitInput, folds: list[Fold]) -> FitInput:
         """The input without the rows that no given split holds out."""
@@ -315,7 +325,7 @@ def _with_weight(labels: Labels, weight: Array | None) -> Labels:
     codes = labels.codes
     if codes is not None:
         codes = np.where(codes >= 0, np.where(kept, np.cumsum(kept) - 1, -1)[codes], -1).astype(codes.dtype)
-    return Labels(labels.classes[kept], likelihood, codes)
+    return replace(labels, classes=labels.classes[kept], likelihood=likelihood, codes=codes)
 
 
 def _as_entry(entry: Any) -> tuple[str | None, Any]:

@@ -22,7 +22,7 @@ from mixent.base.priors import floored
 from mixent.base.progress import progress_bar
 from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array
-from mixent.data import read_features, read_labels, read_weights
+from mixent.data import Labels, keep_notes, read_features, read_labels, read_weights
 from mixent.ensemble.base_estimators import read_base
 from mixent.ensemble.encoding import ENCODINGS, ColumnEncoding
 
@@ -102,6 +102,8 @@ class TunedClassifier(ExplainedByColumn, ProbabilisticClassifier):
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if X had names.
+    notes_ : list of str
+        What was unusual in the training table, and what was done about it; see the guide to data.
 
     See Also
     --------
@@ -177,7 +179,9 @@ class TunedClassifier(ExplainedByColumn, ProbabilisticClassifier):
             raise ValueError(
                 f"{type(base).__name__} does not support sample_weight; leave it out, or choose another estimator"
             )
-        codes, keep, classes = _labelled(y, table.n_rows, weight)
+        labels = read_labels(y, table.n_rows)
+        keep_notes(self, X, table, labels)
+        codes, keep, classes = _labelled(labels, weight)
         labelled = table.take(keep)
         mass = np.ones(len(codes)) if weight is None else weight[keep]
         self.schema_, self.classes_ = table.schema, classes
@@ -267,9 +271,8 @@ def _settings(grid: Any) -> list[dict]:
         raise ValueError(f"grid must be a dict, parameter -> list of values, or a list of dicts; {error}") from None
 
 
-def _labelled(y: Any, n_rows: int, weight: Array | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _labelled(labels: Labels, weight: Array | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Codes of the labelled rows of positive weight, their positions, and their classes."""
-    labels = read_labels(y, n_rows)
     if labels.codes is None:
         raise ValueError(
             "y must hold labels, because classifiers of other libraries do not support label probabilities; give one "

@@ -157,6 +157,8 @@ class WeightBoostClassifier(BaseBoosting):
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if X had names.
+    notes_ : list of str
+        What was unusual in the training table, and what was done about it; see the guide to data.
 
     See Also
     --------

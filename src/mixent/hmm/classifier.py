@@ -17,7 +17,7 @@ from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.driver import Run
-from mixent.data import Labels, Origin, read_labels, read_weights
+from mixent.data import Labels, Origin, keep_notes, read_labels, read_weights
 from mixent.hmm.estimators import HiddenMarkovModel
 from mixent.hmm.fitting import FittedChain, fit_chain, measure, mixed_log_lik
 from mixent.hmm.model import SequenceModel, Steps
@@ -65,7 +65,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         Whether EM has converged for all classes.
     n_iter_ : int
         Largest number of passes over the data of a class.
-    variables_, by_row_, n_features_in_, feature_names_in_, schema_, varying_, constants_
+    variables_, by_row_, n_features_in_, feature_names_in_, notes_, schema_, varying_, constants_
         See `HiddenMarkovModel`.
     chains_ : tuple of FittedChain
         The optimization problem of each class, its solution and the run.
@@ -158,8 +158,9 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         check_options(self)
         if isinstance(self.init, dict):
             raise ValueError("init must be 'auto' or 'random', since each class is initialized separately; got a dict")
-        sequences = self._read_new(X, lengths, groups)
+        sequences, table = self._read_new(X, lengths, groups)
         labels = read_labels(y, sequences.n_sequences)
+        keep_notes(self, X, table, labels)
         weight = read_weights(sample_weight, sequences.n_sequences)
         codes = _known(labels)
         mass = np.bincount(codes, weight, len(labels.classes)).astype(float)

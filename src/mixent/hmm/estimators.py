@@ -15,7 +15,7 @@ from mixent.base.convergence import warn_unconverged
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.driver import Run
-from mixent.data import Column, Schema, read_weights
+from mixent.data import Column, Schema, keep_notes, read_weights
 from mixent.hmm.fitting import FittedChain, fit_chain, matrices_of, measure
 from mixent.hmm.lattice import forward_backward, viterbi
 from mixent.hmm.model import SequenceModel, read_log_emissions
@@ -107,6 +107,8 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         Number of columns.
     feature_names_in_ : (n_columns,) array
         Names of the columns, if X has names.
+    notes_ : list of str
+        What was unusual in the training table, and what was done about it; see the guide to data.
     schema_ : Schema
         Names, types and categories of the columns.
     varying_ : (d',) array of int
@@ -223,7 +225,8 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
 
     def _read_fit(self, X: Any, lengths: Any, groups: Any) -> Sequences:
         if self.emissions == "fitted":
-            sequences = self._read_new(X, lengths, groups)
+            sequences, table = self._read_new(X, lengths, groups)
+            keep_notes(self, X, table)
             if self.n_states > len(sequences.table.X):
                 raise ValueError(
                     f"n_states={self.n_states} needs at least as many steps; X has {len(sequences.table.X)}"
@@ -231,6 +234,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
             return sequences
         sequences = read_log_emissions(X, lengths, groups, self.n_states)
         self.by_row_, self.n_features_in_ = False, self.n_states
+        self.notes_: list[str] = []
         columns = tuple(Column(f"state {s}", "continuous") for s in range(self.n_states))
         self.schema_ = self.variables_ = Schema(columns, False)
         self.varying_, self.constants_ = np.arange(self.n_states), np.full(self.n_states, np.nan)

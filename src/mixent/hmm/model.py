@@ -16,7 +16,7 @@ from mixent.base.params import check_count
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import Status
-from mixent.data import Schema, check_spread, drawn_rows, read_features
+from mixent.data import Schema, Table, check_spread, drawn_rows, read_features
 from mixent.hmm.fitting import FittedChain, blocks_of, emissions_of, of_sequences
 from mixent.hmm.sequences import (
     Sequences,
@@ -79,9 +79,9 @@ class SequenceModel(Estimator):
         """Number of passes over the data (the largest of all classes)."""
         return max(chain.run.n_passes for chain in self._chains())
 
-    def _read_new(self, X: Any, lengths: Any, groups: Any) -> Sequences:
-        """Return the sequences of `fit`."""
-        table = read_features(self, X, reset=True, categorical=self.categorical)
+    def _read_new(self, X: Any, lengths: Any, groups: Any) -> tuple[Sequences, Table]:
+        """Return the sequences of `fit`, and the table they come from."""
+        table = given = read_features(self, X, reset=True, categorical=self.categorical)
         self.by_row_ = lengths is None and groups is None
         if self.by_row_:
             table = one_alphabet(table)
@@ -89,7 +89,7 @@ class SequenceModel(Estimator):
         sequences = from_rows(table) if self.by_row_ else from_steps(table, lengths, groups)
         self.schema_ = table.schema
         self.variables_ = step_schema(table.schema) if self.by_row_ else table.schema
-        return sequences
+        return sequences, given
 
     def _select_columns(self, sequences: Sequences, weight: Array | None) -> Sequences:
         self.varying_, self.constants_ = varying(sequences, weight)

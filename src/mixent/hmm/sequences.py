@@ -10,6 +10,8 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.data import Column, Schema, Table
+from mixent.data.formats import PLAIN
+from mixent.data.schema import FLOAT_KINDS
 from mixent.hmm.lattice import Layout
 from mixent.mixtures.model import varying_columns
 
@@ -98,8 +100,39 @@ def _grouped(groups: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
     return lengths, np.argsort(sequence, kind="stable")
 
 
+def all_steps(table: Table) -> Table:
+    """Return a table with a sequence per row, a column for each step: one without values is missing in all rows."""
+    schema = table.schema
+    parts = next((given.name for given in schema.inputs if len(given.columns) > 1), None)
+    if parts is not None:
+        raise ValueError(
+            f"with a sequence per row, all columns are steps of one variable, but column {parts!r} holds dates, or "
+            "words beside numbers; convert it to numbers, or use a row per step and lengths"
+        )
+    if not schema.ignored:
+        return table
+    first, missing = schema.columns[0], np.full(table.n_rows, np.nan)
+    numbers = dict(zip(schema.continuous, table.X.T))
+    codes = {} if table.codes is None else dict(zip(schema.categorical, table.codes.T))
+    steps = []
+    for given in schema.inputs:
+        column = schema.columns[given.columns[0]] if given.columns else replace(first, name=given.name)
+        values = (numbers | codes)[given.columns[0]] if given.columns else missing
+        steps.append((given.name, given.format if given.columns else PLAIN, column, values))
+    full = Schema.of([(name, form, [column]) for name, form, column, _ in steps], schema.named)
+    X = [values for *_, column, values in steps if column.kind in FLOAT_KINDS]
+    C = [np.where(np.isnan(values), -1, values) for *_, column, values in steps if column.kind not in FLOAT_KINDS]
+    return replace(
+        table,
+        X=np.column_stack(X) if X else np.empty((table.n_rows, 0)),
+        codes=np.column_stack(C).astype(np.int32) if C else None,
+        schema=full,
+    )
+
+
 def one_alphabet(table: Table) -> Table:
     """Return a table with a sequence per row whose columns have the same categories."""
+    table = all_steps(table)
     schema = table.schema
     if not schema.categorical:
         return table

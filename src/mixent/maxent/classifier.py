@@ -16,7 +16,7 @@ from mixent.base.params import check_folds
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.base.result import RecordsAttribute
-from mixent.data import Table, check_spread, read_features, read_labels, read_weights
+from mixent.data import Table, check_spread, keep_notes, read_features, read_labels, read_weights
 from mixent.maxent.constraints import Constraints
 from mixent.maxent.feature_arguments import check_pmfs, read_groups, read_pairs, read_probabilistic
 from mixent.maxent.features import FeaturePlan, Training, feature_names, training_rows
@@ -93,6 +93,8 @@ class MaxEntClassifier(EntropyModel):
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if X had names.
+    notes_ : list of str
+        What was unusual in the training table, and what was done about it; see the guide to data.
     schema_ : Schema
         Names, types and categories of the columns.
     layout_ : Layout
@@ -210,6 +212,7 @@ class MaxEntClassifier(EntropyModel):
         table = read_features(self, X, reset=True, categorical=self.categorical)
         check_spread(table)
         labels = read_labels(y, table.n_rows)
+        keep_notes(self, X, table, labels)
         given_prior = read_class_prior(self.class_prior, labels.classes)
         rows = training_rows(table, labels, read_weights(sample_weight, table.n_rows))
         plan = self._plan(rows)

@@ -25,6 +25,7 @@ from mixent.data import (
     Table,
     check_spread,
     imputed_like,
+    keep_notes,
     listed,
     read_features,
     read_weights,
@@ -99,6 +100,8 @@ class MaxEntJoint(FittedByRun, Estimator):
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if X had names.
+    notes_ : list of str
+        What was unusual in the training table, and what was done about it; see the guide to data.
 
     See Also
     --------
@@ -192,6 +195,7 @@ class MaxEntJoint(FittedByRun, Estimator):
         """
         self._check()
         table = read_features(self, X, reset=True, categorical=self.categorical)
+        keep_notes(self, X, table)
         check_spread(table)
         weight = read_weights(sample_weight, table.n_rows)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -390,7 +394,8 @@ class MaxEntJoint(FittedByRun, Estimator):
         """Read the rows; a DataFrame need not contain the columns `absent`."""
         check_is_fitted(self)
         if absent and self.schema_.named:
-            X = with_missing_columns(X, [self.schema_.names[j] for j in absent], self.schema_.names)
+            names = [given.name for given in self.schema_.inputs if {*given.columns} & {*absent}]
+            X = with_missing_columns(X, names, self.schema_.input_names)
         return read_features(self, X, reset=False)
 
     def _each(self, table: Table, function: Callable[[RowInference, Table], Any]) -> list:

@@ -180,6 +180,8 @@ class MEDClassifier(MEDBase):
         Number of columns.
     feature_names_in_ : array of str
         Names of the columns, if X had any.
+    notes_ : list of str
+        What was unusual in the training table, and what was done about it; see the guide to data.
 
     See Also
     --------

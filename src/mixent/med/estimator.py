@@ -26,7 +26,7 @@ from mixent.core.arrays import Array, weighted_quantile
 from mixent.core.driver import Event, Run
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress
-from mixent.data import Labels, Table, TableLike, read_features, read_labels, read_weights
+from mixent.data import Labels, Table, TableLike, keep_notes, read_features, read_labels, read_weights
 from mixent.med.calibration import Calibration, fit_calibration, log_loss
 from mixent.med.constraints import PairConstraints, pairs
 from mixent.med.margins import MARGINS, MarginPrior
@@ -120,6 +120,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         self._check()
         table = read_features(self, X, reset=True, categorical=self.categorical)
         labels = read_labels(y, table.n_rows)
+        keep_notes(self, X, table, labels)
         subset = read_subset(labels, read_weights(sample_weight, table.n_rows))
         self.schema_, self.n_rows_, self.classes_ = table.schema, table.n_rows, labels.classes
         self._keep_background(table.take(subset.rows), subset.weight)

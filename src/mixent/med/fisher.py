@@ -29,6 +29,7 @@ from mixent.mixtures import GaussianMixture
 from mixent.mixtures.bayes import BayesMixture
 from mixent.mixtures.model import MixtureModel
 from mixent.mixtures.predict import each_row
+from mixent.warn import warn_notes
 
 INFORMATIONS = ("auto", "analytic", "sampled", "empirical")
 MIN_INFORMATION = 1e-10  # smallest eigenvalue of F that counts, relative to complete data
@@ -86,6 +87,8 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         Number of columns.
     feature_names_in_ : array of str
         Names of the columns, if the model was fitted with any.
+    notes_ : list of str
+        What was unusual in the training table, and what was done about it; see the guide to data.
 
     See Also
     --------
@@ -176,6 +179,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         check_positive("ridge", self.ridge, zero=True)
         self.model_, X = self._fitted(X, y, sample_weight)
         table = self._read(X)
+        self.notes_ = list(dict.fromkeys((*getattr(self.model_, "notes_", ()), *table.notes)))
         weight = read_weights(sample_weight, table.n_rows)
         self.information_ = self._information(self._coordinates(), table, weight)
         self.root_ = inverse_root(self.information_, self.ridge)
@@ -205,7 +209,10 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         if model.random_state is None:
             model.set_params(random_state=self.random_state)
         table = read_features(SimpleNamespace(), X, reset=True, categorical=model.categorical)
-        return model.fit(table, y, sample_weight=sample_weight), table
+        model.fit(table, y, sample_weight=sample_weight)
+        if not isinstance(X, Table):
+            warn_notes(model.notes_)
+        return model, table
 
     def _information(self, coordinates: Any, table: Table, weight: Array | None) -> Array:
         n_live, p = coordinates.n_live, coordinates.size

@@ -20,7 +20,7 @@ from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array, weighted_quantile
 from mixent.core.driver import Event
 from mixent.core.observers import Progress
-from mixent.data import Categorical, Table, TableLike, check_spread, read_features, read_weights
+from mixent.data import Categorical, Table, TableLike, check_spread, keep_notes, read_features, read_weights
 from mixent.hmm.sequences import one_alphabet
 from mixent.med.families import Distribution
 from mixent.med.margins import MARGINS
@@ -124,6 +124,8 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         Number of columns.
     feature_names_in_ : array of str
         Names of the columns, if X had any.
+    notes_ : list of str
+        What was unusual in the training table, and what was done about it; see the guide to data.
 
     See Also
     --------
@@ -236,6 +238,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         """
         self._check()
         table = read_features(self, X, reset=True, categorical=self.categorical)
+        keep_notes(self, X, table)
         weight = read_weights(sample_weight, table.n_rows)
         weight = np.ones(table.n_rows) if weight is None else weight
         if self.density == "hmm":
@@ -384,7 +387,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         check_is_fitted(self)
         table = read_features(self, X, reset=False, new=True)
         scores = self._row_scores(self.model_.read(table))
-        without = (_without(table, j) for j in range(len(table.schema.columns)))
+        without = (_without(table, given.columns) for given in table.schema.inputs)
         return np.column_stack([scores - self._row_scores(self.model_.read(rows)) for rows in without])
 
     def __sklearn_tags__(self):
@@ -405,15 +408,13 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         )
 
 
-def _without(table: Table, j: int) -> Table:
-    """The table with all values of a column missing."""
-    if j in table.schema.continuous:
-        X = table.X.copy()
-        X[:, table.schema.continuous.index(j)] = np.nan
-        return replace(table, X=X)
-    codes = np.array(table.codes)
-    codes[:, table.schema.categorical.index(j)] = -1
-    return replace(table, codes=codes)
+def _without(table: Table, columns: tuple[int, ...]) -> Table:
+    """The table with all values of some columns missing."""
+    X, codes = table.X.copy(), None if table.codes is None else table.codes.copy()
+    X[:, [place for place, j in enumerate(table.schema.continuous) if j in columns]] = np.nan
+    if codes is not None:
+        codes[:, [place for place, j in enumerate(table.schema.categorical) if j in columns]] = -1
+    return replace(table, X=X, codes=codes)
 
 
 def _threshold(scores: Array, weight: Array, share: float) -> float:

@@ -145,6 +145,8 @@ class MEDTreeClassifier(MEDModelBase):
         Number of columns.
     feature_names_in_ : array of str
         Names of the columns, if X had any.
+    notes_ : list of str
+        What was unusual in the training table, and what was done about it; see the guide to data.
 
     See Also
     --------

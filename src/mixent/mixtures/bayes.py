@@ -22,7 +22,7 @@ from mixent.base.progress import progress_bar
 from mixent.base.shapley import Games
 from mixent.core.arrays import Array
 from mixent.core.observers import Progress
-from mixent.data import Labels, Schema, Table, check_spread, read_features, read_labels, read_weights
+from mixent.data import Labels, Schema, Table, check_spread, keep_notes, read_features, read_labels, read_weights
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.explain import explain_rows
 from mixent.mixtures.fit_plan import FitPlan, Outcome
@@ -86,6 +86,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         table = read_features(self, X, reset=True, categorical=self.categorical)
         check_spread(table)
         labels = read_labels(y, table.n_rows, classes=classes)
+        keep_notes(self, X, table, labels)
         weight = read_weights(sample_weight, table.n_rows)
         columns = varying_columns(table.X, weight)
         plan = self._make_plan(table, columns[0], labels, weight)
@@ -259,10 +260,11 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         return self._explain_columns(table, rivals) if by == "column" else self._explain_components(table, rivals)
 
     def _explain_columns(self, table: Table, rivals: Rivals) -> Explanation:
-        games = Games.of(table.n_rows, 0, len(table.schema.columns))
+        names = [given.name for given in table.schema.used]
+        games = Games.of(table.n_rows, 0, len(names))
         baseline, parts = play(games, lambda index: self._finite_joint(mixed(index, table)), rivals)
         method, values = shapley_name(MARGINAL, games.plan.sampled), partial(column_values, table)
-        return rivals.explanation(baseline, parts, table.schema.names, "column", "class priors", method, values)
+        return rivals.explanation(baseline, parts, names, "column", "class priors", method, values)
 
     def _explain_components(self, table: Table, rivals: Rivals) -> Explanation:
         prior, parts = explain_rows(

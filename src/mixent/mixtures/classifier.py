@@ -112,6 +112,8 @@ class MixtureClassifier(BayesMixture):
         Number of columns.
     feature_names_in_ : (n_columns,) array
         Names of the columns, if X has names.
+    notes_ : list of str
+        What was unusual in the training table, and what was done about it; see the guide to data.
     schema_ : Schema
         Names, types and categories of the columns.
     varying_ : (d',) array of int

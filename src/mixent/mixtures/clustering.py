@@ -16,7 +16,7 @@ from mixent.base.params import check_choice, check_count, check_flag, check_posi
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.starts import Starts
-from mixent.data import Schema, check_spread, read_features, read_weights
+from mixent.data import Schema, check_spread, keep_notes, read_features, read_weights
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
 from mixent.mixtures.fit_plan import Candidate, FitPlan
 from mixent.mixtures.fitting import Fitted
@@ -112,6 +112,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
         Number of columns.
     feature_names_in_ : (n_columns,) array
         Names of the columns, if X has names.
+    notes_ : list of str
+        What was unusual in the training table, and what was done about it; see the guide to data.
     schema_ : Schema
         Names, types and categories of the columns.
     varying_ : (d',) array of int
@@ -240,6 +242,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
     def _fit(self, X: Any, sample_weight: Any) -> Self:
         counts, names = self._check()
         table = read_features(self, X, reset=True, categorical=self.categorical)
+        keep_notes(self, X, table)
         check_spread(table)
         weight = read_weights(sample_weight, table.n_rows)
         varying, constants = varying_columns(table.X, weight)

@@ -235,10 +235,11 @@ class MixtureModel(FittedByRun, Estimator):
         check_is_fitted(self)
         if isinstance(columns, str) or not np.iterable(columns):
             raise ValueError(f"columns must be a list of column names or positions; got {columns!r}")
-        positions = [self._position(c) for c in columns]
-        if not positions or len(set(positions)) < len(positions):
+        inputs = [self._position(c) for c in columns]
+        if not inputs or len(set(inputs)) < len(inputs):
             raise ValueError(f"columns must contain at least one column, and none twice; got {columns!r}")
-        schema = replace(self.schema_, columns=tuple(self.schema_.columns[i] for i in positions))
+        schema = self.schema_.select(inputs)
+        positions = [j for i in inputs for j in self.schema_.inputs[i].columns]
         numeric = [list(self.schema_.continuous).index(i) for i in positions if i in self.schema_.continuous]
         varying = {c: i for i, c in enumerate(self.varying_.tolist())}
         categorical = {c: i for i, c in enumerate(self.schema_.categorical)}
@@ -256,13 +257,14 @@ class MixtureModel(FittedByRun, Estimator):
         other.schema_ = schema
         other.varying_ = np.array([i for i, c in enumerate(numeric) if c in varying], dtype=int)
         other.constants_ = self.constants_[numeric]
-        other.n_features_in_ = len(positions)
+        other.n_features_in_ = len(inputs)
         if hasattr(self, "feature_names_in_"):
-            other.feature_names_in_ = self.feature_names_in_[positions]
+            other.feature_names_in_ = self.feature_names_in_[inputs]
         return other
 
     def _position(self, column: Any) -> int:
-        names = list(self.schema_.names)
+        """Position of a column of the user's table."""
+        names = list(self.schema_.input_names)
         if (
             isinstance(column, (int, np.integer))
             and not isinstance(column, bool)

@@ -22,10 +22,11 @@ from mixent.core import serialize
 from mixent.core.driver import Run, Status, Step
 from mixent.core.serialize import SavedFileError
 from mixent.core.starts import Starts
-from mixent.data import Column, Schema
+from mixent.data import Column, Input, Schema
+from mixent.data.formats import KINDS
 from mixent.persistence import foreign as other_libraries
 
-COMMON = (Background, Column, Run, Schema, Starts, Status, Step)  # parts of any model
+COMMON = (Background, Column, Input, *KINDS.values(), Run, Schema, Starts, Status, Step)  # parts of any model
 ABSENT = object()
 
 

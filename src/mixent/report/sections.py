@@ -14,6 +14,7 @@ from mixent.base.describe import COLUMNS, describe
 from mixent.base.document import Code, Content, Heading, Paragraph, Section
 from mixent.base.foreign import last_step
 from mixent.base.registry import find
+from mixent.data.formats import PLAIN
 from mixent.report.data import Categorical, columns_section, problems_section
 
 
@@ -48,9 +49,11 @@ class Subject:
         """The columns that the model reads as categories; "auto" where it does not know its columns."""
         entry = find(type(self.model))
         schema = None if entry is None else entry.columns(self.model)
-        if schema is None or len(schema.columns) != np.shape(self.X)[1]:
+        if schema is None or len(schema.inputs) != np.shape(self.X)[1]:
             return "auto"
-        return [schema.names[j] if schema.named else j for j in schema.categorical]
+        coded = [i for i, given in enumerate(schema.inputs) if {*given.columns} & {*schema.categorical}]
+        coded = [i for i in coded if schema.inputs[i].format == PLAIN]
+        return [schema.inputs[i].name if schema.named else i for i in coded]
 
     def data_sections(self) -> list[Section]:
         """The columns, and what may be wrong with them."""

@@ -12,6 +12,8 @@ import pyarrow as pa
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from mixent.data import DataWarning
+
 from .cases import (
     X,
     classifier,
@@ -87,10 +89,12 @@ SHAPES = refused(
     },
 )
 
+huge = (DataWarning, r"infinite or huge values \(beyond 1e\+150\) are treated as missing: column '(x0|x1|b|c)'")
+empty = (DataWarning, "without values, and therefore ignored: column '(x3|d)'$")
+numbers = (DataWarning, "text is read as numbers: column 'd'")
 VALUES = [
-    *refused(
-        ValueError,
-        "column 'x1', row 3 holds .*(finite number|rescale)",
+    *defined(
+        probabilities,
         {
             "inf": lambda: classify(put(inf)),
             "-inf": lambda: classify(put(-inf)),
@@ -100,17 +104,21 @@ VALUES = [
             "-1e300": lambda: classify(put(-1e300)),
             "1e300 in clusters": lambda: cluster(put(1e300)),
             "long double beyond double": lambda: classify(put(np.longdouble("1e400"), dtype=np.longdouble)),
-            "integer of 400 digits": (
-                lambda: classify([[10**400, 1], [1, 2], [3, 1], [2, 5]], FOUR),
-                "column 'x0', row 0 holds inf",
+            "integer of 400 digits": lambda: classify([[10**400, 1], [1, 2], [3, 1], [2, 5]], FOUR),
+            "Decimal beyond double": lambda: classify(
+                [[Decimal(1)], [Decimal("1e999")], [Decimal(2)], [Decimal(3)]], FOUR
             ),
-            "Decimal beyond double": (
-                lambda: classify([[Decimal(1)], [Decimal("1e999")], [Decimal(2)], [Decimal(3)]], FOUR),
-                "column 'x0', row 1 holds inf",
-            ),
-            "1e-300 throughout": (lambda: classify(X * 1e-300), "column 'x0' varies by only .* rescale"),
-            "1e-160 in clusters": (lambda: cluster(X * 1e-160), "column 'x0' varies by only"),
-            "denormals": (lambda: classify(X * 5e-321), "column 'x0' varies by only"),
+            "infinite category": lambda: classify(frame(c=every(1.5, inf)), categorical=["c"]),
+        },
+        huge,
+    ),
+    *refused(
+        ValueError,
+        "column 'x0' varies by only .* rescale",
+        {
+            "1e-300 throughout": lambda: classify(X * 1e-300),
+            "1e-160 in clusters": lambda: cluster(X * 1e-160),
+            "denormals": lambda: classify(X * 5e-321),
             "one column of 1e-200": (lambda: classify(X * [1, 1e-200, 1]), "column 'x1' varies by only"),
         },
     ),
@@ -165,16 +173,46 @@ VALUES = [
             "two-row classes of 60 columns": lambda: classify(tall, [0, 0, 1, 1]),
             "two-row classes of 60 columns, auto": lambda: classify(tall, [0, 0, 1, 1], n_components="auto"),
             "collinear clusters": lambda: cluster(twice),
-            "text that spells numbers": column([str(v) for v in rows]),
             "unpaired surrogate": lambda: classify([[1.0, "\ud800"], [2.0, "b"]] * 2, FOUR),
-            "a category of 5000 values": lambda: classify(
-                pd.DataFrame({"c": [f"v{i}" for i in range(5000)]}), np.arange(5000) % 2
-            ),
             "categories of 100000 letters": column(every("x" * 100_000, "y" * 100_000)),
             "control characters": column(every("\0", "\n", "\x1b[31m")),
             "numbers as categories": lambda: classify(frame(c=every(1, 2, 7)), categorical=["c"]),
             "numbers as categories, with gaps": lambda: classify(frame(c=every(1.5, nan)), categorical=["c"]),
         },
+    ),
+    *defined(
+        probabilities,
+        {
+            "text that spells numbers": column([str(v) for v in rows]),
+            "60 numbers as text": lambda: classify(pd.DataFrame({"d": [str(v) for v in range(60)]}), np.arange(60) % 2),
+            "a marker among numbers": lambda: classify(
+                pd.DataFrame({"d": [*map(str, range(59)), "n/a"]}), np.arange(60) % 2
+            ),
+        },
+        numbers,
+    ),
+    *defined(
+        probabilities,
+        {
+            "a stray word among numbers": lambda: classify(
+                pd.DataFrame({"d": [*map(str, range(59)), "soon"]}), np.arange(60) % 2
+            )
+        },
+        (DataWarning, r"values that are not numbers \('soon'\), in 1 of 60 rows; they are treated as missing"),
+    ),
+    *defined(
+        useful,
+        {"every row a category": column([f"v{i}" for i in rows])},
+        (DataWarning, "text of which hardly two rows are equal, .* ignored unless .*: column 'd' .such as 'v0'.$"),
+    ),
+    *defined(
+        probabilities,
+        {
+            "a category of 5000 values": lambda: classify(
+                pd.DataFrame({"c": [f"v{i // 2}" for i in range(10_000)]}), np.arange(10_000) % 2
+            )
+        },
+        (DataWarning, r"column 'c' has 5000 categories; the 999 most frequent are kept, all others are '\(other\)'"),
     ),
     *defined(
         even,
@@ -194,15 +232,23 @@ VALUES = [
         },
         flat,
     ),
-    *refused(
-        ValueError,
-        "column 'x3' has no values: all 40 rows are missing; drop the column",
+    *defined(
+        useful,
         {
             "all-missing column": lambda: classify(np.column_stack([X, np.full(40, nan)])),
-            "all-missing table": (lambda: classify(np.full((40, 2), nan)), "column 'x0' has no values"),
-            "all None": (column([None] * 40), "column 'd' has no values"),
-            "all blank": (column(every("", "  ")), "column 'd' has no values"),
-            "all NA": (column(pd.array([None] * 40, dtype="Int64")), "column 'd' has no values"),
+            "all None": column([None] * 40),
+            "all blank": column(every("", "  ")),
+            "all NA": column(pd.array([None] * 40, dtype="Int64")),
+            "polars column of nulls": lambda: classify(pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "d": [None] * 40})),
+            "pyarrow column of nulls": lambda: classify(pa.table({"a": X[:, 0], "b": X[:, 1], "d": pa.nulls(40)})),
+        },
+        empty,
+    ),
+    *refused(
+        ValueError,
+        "no column of X can be used: 'x0', 'x1' have no values",
+        {
+            "all-missing table": lambda: classify(np.full((40, 2), nan)),
             "more components than rows": (lambda: cluster(X[:3], n_components=5), "n_components=5 .* X has 3"),
             "a billion components": (lambda: classify(n_components=10**9), "n_components=1000000000 .* X has 40"),
             "one-row classes, no prior": (
@@ -216,42 +262,18 @@ VALUES = [
 TYPES = [
     *refused(
         ValueError,
-        "neither numbers nor categories",
+        "neither numbers, dates nor categories",
         {
-            "datetimes": column(pd.date_range("2020", periods=40)),
-            "datetimes with a zone": column(pd.date_range("2020", periods=40, tz="UTC")),
             "timedeltas": column(pd.to_timedelta(rows, "D")),
-            "dates as objects": column(every(datetime.date(2020, 1, 1))),
-            "categories that are dates": column(pd.Categorical(pd.date_range("2020", periods=40))),
-            "polars dates": lambda: classify(pl.DataFrame({"d": pl.Series(rows).cast(pl.Date)})),
+            "times of day": column(every(datetime.time(12))),
             "polars lists": lambda: classify(pl.DataFrame({"d": [[1]] * 40})),
             "polars structs": lambda: classify(pl.DataFrame({"d": [{"z": 1}] * 40})),
-            "pyarrow timestamps": lambda: classify(pa.table({"d": pa.array(rows, pa.timestamp("s"))})),
-            "array of dates": (lambda: classify(np.zeros((4, 1), "M8[D]"), FOUR), "array of type datetime64"),
             "array of timedeltas": (lambda: classify(np.zeros((4, 1), "m8[D]"), FOUR), "array of type timedelta64"),
             "array of bytes": (lambda: classify(np.array([[b"a"]] * 4), FOUR), "array of type .S1"),
             "record array": (lambda: classify(np.zeros((4, 1), [("a", float)]), FOUR), "array of type .*'a'"),
             "bytes in a column": (column(every(b"x")), "column 'd' holds bytes; decode"),
             "complex numbers": (lambda: classify(X + 1j), "Complex data not supported"),
             "complex column": (column(X[:, 0] + 1j), "Complex data not supported: column 'd'"),
-            "text and numbers": (
-                column(every("u", 1)),
-                "column 'd' mixes text .'u' in row 0.* and numbers .1 in row 1",
-            ),
-            "text and bool": (column(every("u", True)), "column 'd' mixes text"),
-            "categories of text and numbers": (column(pd.Categorical(every("u", 1))), "column 'd' mixes text"),
-            "60 numbers as text": (
-                lambda: classify(pd.DataFrame({"d": [str(v) for v in range(60)]}), np.arange(60) % 2),
-                "column 'd' holds 60 different numbers written as text; convert",
-            ),
-            "a stray word among numbers": (
-                lambda: classify(pd.DataFrame({"d": [*map(str, range(59)), "n/a"]}), np.arange(60) % 2),
-                "a few words, such as 'n/a'",
-            ),
-            "infinite category": (
-                lambda: classify(frame(c=every(1.5, inf)), categorical=["c"]),
-                "column 'c', row 1 holds inf, which is no category",
-            ),
         },
     ),
     *refused(
@@ -272,8 +294,23 @@ TYPES = [
         },
     ),
     *defined(
+        useful,
+        {
+            "text and numbers": column(every("u", 1)),
+            "text and bool": column(every("u", True)),
+            "categories of text and numbers": column(pd.Categorical(every("u", 1))),
+            "datetimes": column(pd.date_range("2020", periods=40)),
+            "datetimes with a zone": column(pd.date_range("2020", periods=40, tz="UTC")),
+            "dates as objects": column(every(datetime.date(2020, 1, 1))),
+            "categories that are dates": column(pd.Categorical(every(*pd.date_range("2020", periods=4)))),
+        },
+    ),
+    *defined(
         probabilities,
         {
+            "polars dates": lambda: classify(pl.DataFrame({"d": pl.Series(rows).cast(pl.Date)})),
+            "pyarrow timestamps": lambda: classify(pa.table({"d": pa.array(rows, pa.timestamp("s"))})),
+            "array of dates": lambda: classify(np.zeros((4, 1), "M8[D]"), FOUR),
             "masked array": lambda: classify(np.ma.array(X, mask=X > 3)),
             "masked integers": lambda: classify(np.ma.array((5 * X).astype(int), mask=X > 3)),
             "sparse columns of a frame": lambda: classify(
@@ -291,14 +328,6 @@ TYPES = [
             "pyarrow nulls": lambda: classify(pa.table({"a": X[:, 0], "d": every("u", None)})),
             "pyarrow dictionary": lambda: classify(pa.table({"d": pa.array(every("u", None)).dictionary_encode()})),
             "record batch": lambda: classify(pa.RecordBatch.from_pydict({"a": X[:, 0]})),
-        },
-    ),
-    *refused(
-        ValueError,
-        "column 'd' has no values",
-        {
-            "polars column of nulls": lambda: classify(pl.DataFrame({"a": X[:, 0], "d": [None] * 40})),
-            "pyarrow column of nulls": lambda: classify(pa.table({"a": X[:, 0], "d": pa.nulls(40)})),
         },
     ),
 ]
@@ -343,28 +372,47 @@ PREDICT = [
         ValueError,
         "feature names should match",
         {
-            "a column is missing": (trained(good, good[["a", "b"]]), "now missing:\n- c"),
-            "a column too many": (trained(good, good.assign(e=1)), "unseen at fit time:\n- e"),
+            "most columns are missing": (trained(good, good[["a"]]), "now missing:\n- b\n- c"),
             "columns in another order": (trained(good, good[["b", "a", "c"]]), "same order"),
-            "a column renamed": (trained(good, good.rename(columns={"b": "B"})), "- B\n.*\n- b"),
             "array too narrow": (trained(X, X[:, :2]), "X has 2 features, but MixtureClassifier is expecting 3"),
             "array too wide": (trained(X[:, :2], X), "X has 3 features, but MixtureClassifier is expecting 2"),
             "one row as one dimension": (trained(X, X[0]), "Expected 2D array"),
             "no rows at predict": (trained(X, X[:0]), "0 sample"),
-            "text where numbers were": (
-                trained(good, good.assign(b="big")),
-                "column 'b' held numbers at fit, but row 0 now holds the text 'big'",
-            ),
-            "numbers as text where numbers were": (trained(good, good.assign(b="1.5")), "column 'b' held numbers"),
-            "dates where numbers were": (
-                trained(good, good.assign(b=pd.date_range("2020", periods=40))),
-                "column 'b' holds values of type Datetime",
-            ),
-            "inf at predict": (trained(good, good.assign(b=inf)), "column 'b', row 0 holds inf"),
-            "1e300 at predict": (trained(X, put(1e300)), "column 'x1', row 3 holds 1e.300, too large"),
             "complex at predict": (trained(X, X + 1j), "Complex data not supported"),
-            "array cells, other names": (trained(X, put("big", dtype=object)), "column 'x1' held numbers"),
         },
+    ),
+    *defined(
+        probabilities,
+        {"a column is missing": trained(good, good[["a", "b"]])},
+        (DataWarning, "X lacks the column 'c' of fit; missing values are used instead$"),
+    ),
+    *defined(
+        probabilities,
+        {"a column too many": trained(good, good.assign(e=1))},
+        (DataWarning, "X has the column 'e' that fit did not have; ignored$"),
+    ),
+    *defined(
+        probabilities,
+        {"a column renamed": trained(good, good.rename(columns={"b": "B"}))},
+        (DataWarning, "X lacks the column 'b' of fit; .*; X has the column 'B' that fit did not have"),
+    ),
+    *defined(
+        probabilities,
+        {
+            "text where numbers were": trained(good, good.assign(b="big")),
+            "dates where numbers were": trained(good, good.assign(b=pd.date_range("2020", periods=40))),
+            "array cells, other names": trained(X, put("big", dtype=object)),
+        },
+        (DataWarning, "column '(b|x1)' has values that are not numbers .'(big|dates)'.*treated as missing"),
+    ),
+    *defined(
+        probabilities,
+        {
+            "inf at predict": trained(good, good.assign(b=inf)),
+            "1e300 at predict": trained(X, put(1e300)),
+            "inf where text was": trained(good, good.assign(c=inf)),
+        },
+        huge,
     ),
     *refused(
         TypeError, "column 'c', row 0 holds a set", {"sets as categories": trained(good, good.assign(c=every({1})))}
@@ -374,6 +422,7 @@ PREDICT = [
         {
             "missing rows": trained(X, np.full((2, 3), nan)),
             "missing row in clusters": lambda: mixture().fit(X).predict_proba(np.full((1, 3), nan)),
+            "numbers as text where numbers were": trained(good, good.assign(b="1.5")),
             "bool where numbers were": trained(good, good.assign(b=True)),
             "None for every category": trained(good, good.assign(c=None)),
             "truth values as text": trained(frame(c=every(True, False)), frame(c=every("true", "FALSE"))),
@@ -395,7 +444,6 @@ PREDICT = [
         {
             "unseen category": trained(good, good.assign(c="w")),
             "numbers where text was": trained(good, good.assign(c=1.0)),
-            "inf where text was": trained(good, good.assign(c=inf)),
             "other words for true and false": trained(frame(c=every(True, False)), frame(c=every("yes", "no"))),
         },
         (UserWarning, "column 'c' has values not seen at fit .*treated as missing"),

@@ -66,19 +66,10 @@ NO_FITS = {
     "one_class.csv": ("x,y\n1,p\n2,p\n3,p\n", "at least 2 classes; y has 1 class: 'p'"),
     "one_row.csv": ("x,y\n1,p\n", "at least 2 classes"),
     "no_labels.csv": ("x,y\n1,\n2,?\n3,NA\n", "every label in y is absent"),
-    "no_values.csv": ("x,z,y\n1,,p\n2,NA,q\n3,?,p\n", "column 'z' has no values"),
-    "all_blank.csv": ("x,y\n,\n,\n", "column 'x' has no values"),
+    "all_blank.csv": ("x,y\n,\n,\n", "no column of X can be used: 'x' have no values"),
     "only_target.csv": ("y\np\nq\n", "'y' is the only column"),
     "measured_target.csv": ("x,y\n1,0.5\n2,0.25\n3,0.75\n", "Unknown label type: continuous"),
-    "infinite.csv": ("x,y\n1,p\ninf,q\n3,p\n", "column 'x', row 1 holds inf"),
-    "huge.csv": ("x,y\n1,p\n1e200,q\n3,p\n", "column 'x', row 1 holds 1e.200, too large"),
-    "digits.csv": ("x,y\n" + "9" * 400 + ",p\n2,q\n3,p\n", "column 'x', row 0 holds inf"),
     "tiny.csv": ("x,y\n1e-300,p\n2e-300,q\n3e-300,p\n", "column 'x' varies by only 2e-300"),
-    "stray_word.csv": (
-        "x,y\n" + "".join(f"{i},{'pq'[i % 2]}\n" for i in range(60)) + "n/k,p\n",
-        "column 'x' holds 60 different numbers written as text and a few words, such as 'n/k'",
-    ),
-    "dates.parquet": (parquet(d=pa.array([1, 2, 3, 4], pa.timestamp("s")), y=list("pqpq")), "column 'd' holds"),
     "dated_target.parquet": (
         parquet(x=[1.0, 2, 3, 4], y=pa.array([1, 2, 1, 2], pa.timestamp("s"))),
         "Unknown label type",
@@ -86,7 +77,10 @@ NO_FITS = {
     "lists.parquet": (parquet(l=[[1]] * 4, y=list("pqpq")), "column 'l', row 0 holds a"),
     "structs.parquet": (parquet(s=[{"a": 1}] * 4, y=list("pqpq")), "column 's', row 0 holds a dict"),
     "bytes.parquet": (parquet(b=[b"a", b"b"] * 2, y=list("pqpq")), "column 'b' holds bytes"),
-    "nulls.parquet": (parquet(n=pa.nulls(4), x=[1.0, 2, 3, 4], y=list("pqpq")), "column 'n' has no values"),
+    "identifiers.csv": (
+        "id,y\n" + "".join(f"u{i},{'pq'[i % 2]}\n" for i in range(2000)),
+        "no column of X can be used: 'id' have no values or are identifiers",
+    ),
 }
 
 # odd tables that can be fitted
@@ -125,7 +119,13 @@ FITS = {
     "beyond_int64.csv": "x,y\n-9223372036854775808,p\n18446744073709551615,q\n3,p\n4,q\n",
     "day_names.csv": "d,x,y\n" + "".join(f"2020-01-{i:02d},{i},{'pq'[i % 2]}\n" for i in range(1, 29)),
     "every_row_a_class.csv": "x,y\n" + "".join(f"{i},c{i}\n" for i in range(30)),
-    "identifiers.csv": "id,y\n" + "".join(f"u{i},{'pq'[i % 2]}\n" for i in range(2000)),
+    "no_values.csv": "x,z,y\n1,,p\n2,NA,q\n3,?,p\n4,,q\n",
+    "infinite.csv": "x,y\n1,p\ninf,q\n3,p\n4,q\n",
+    "huge.csv": "x,y\n1,p\n1e200,q\n3,p\n4,q\n",
+    "digits.csv": "x,y\n" + "9" * 400 + ",p\n2,q\n3,p\n4,q\n",
+    "stray_word.csv": "x,y\n" + "".join(f"{i},{'pq'[i % 2]}\n" for i in range(60)) + "n/k,p\n",
+    "dates.parquet": parquet(d=pa.array([1, 2, 3, 4], pa.timestamp("s")), y=list("pqpq")),
+    "nulls.parquet": parquet(n=pa.nulls(4), x=[1.0, 2, 3, 4], y=list("pqpq")),
     "decimals.parquet": parquet(x=pa.array([1, 2, 3, 4], pa.decimal128(5, 2)), y=list("pqpq")),
     "gaps.parquet": parquet(x=pa.array([1, None, 3, 4]), y=["p", "q", None, "q"]),
 }

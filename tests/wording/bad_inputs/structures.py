@@ -5,6 +5,7 @@ import pandas as pd
 from sklearn.exceptions import NotFittedError
 
 from mixent import HMMClassifier, MEDBayesNetClassifier, MEDNoveltyDetector, MEDTreeClassifier
+from mixent.data import DataWarning
 
 from .cases import X, defined, finite, frame, inf, nan, probabilities, put, refused, useful, word, y
 
@@ -90,14 +91,20 @@ DISCRIMINATIONS = [
                 f"{make.__name__}: one class": (lambda make=make: make(labels=np.zeros(40)), "at least 2 classes"),
                 f"{make.__name__}: no rows": (lambda make=make: make(mixed[:0], y[:0]), "0 sample|no rows|at least"),
                 f"{make.__name__}: labels of another length": (lambda make=make: make(labels=y[:7]), "7"),
-                f"{make.__name__}: an infinite number": (lambda make=make: make(put(inf)), "holds inf"),
-                f"{make.__name__}: a column without values": (
-                    lambda make=make: make(frame(c=[None] * 40)),
-                    "no values",
-                ),
                 f"{make.__name__}: negative weights": (lambda make=make: make(weight=-np.ones(40)), "must be >= 0"),
                 f"{make.__name__}: no weight": (lambda make=make: make(weight=np.zeros(40)), "non-zero|weight"),
             },
+        ),
+        *defined(
+            probabilities,
+            {
+                f"{make.__name__}: an infinite number": lambda make=make: make(put(inf)),
+                f"{make.__name__}: a column without values": lambda make=make: make(frame(c=[None] * 40)),
+                f"{make.__name__}: every row a category": lambda make=make: make(
+                    pd.DataFrame({"C": [f"u{i}" for i in range(40)], "d": word})
+                ),
+            },
+            (DataWarning, "treated as missing|without values|hardly two rows"),
         ),
         *refused(
             NotFittedError,
@@ -123,9 +130,6 @@ DISCRIMINATIONS = [
             probabilities,
             {
                 f"{make.__name__}: two rows": lambda make=make: make(mixed[:2], y[:2]),
-                f"{make.__name__}: every row a category": lambda make=make: make(
-                    pd.DataFrame({"C": [f"u{i}" for i in range(40)], "d": word})
-                ),
             },
         ),
     )
@@ -204,9 +208,9 @@ SEQUENCES = [
                 lambda: hmm(weight=1.0 * y),
                 "class 0 has no sequence with positive weight",
             ),
-            "hmm: an infinite number": (lambda: hmm(put(inf)), "holds inf"),
         },
     ),
+    *defined(useful, {"hmm: an infinite number": lambda: hmm(put(inf))}, (DataWarning, "treated as missing")),
     *defined(useful, {"hmm: gaps": lambda: hmm(gaps), "hmm: far from zero": lambda: hmm(X + 1e8)}),
     *defined(
         probabilities,
@@ -240,8 +244,6 @@ NOVELTY = [
         ValueError,
         "",
         {
-            "detect: an infinite number": (lambda: detect(put(inf)), "holds inf"),
-            "detect: a column without values": (lambda: detect(frame(c=[None] * 40)), "no values"),
             "detect: no weight": (lambda: detect(weight=np.zeros(40)), "non-zero|weight"),
             "detect: 101 numbers jointly": (
                 lambda: detect(np.random.default_rng(0).normal(size=(40, 101)), density="gaussian"),
@@ -249,6 +251,14 @@ NOVELTY = [
             ),
             "detect: numbers and words in a sequence": (lambda: detect(density="hmm"), "all columns are steps of one"),
         },
+    ),
+    *defined(
+        finite,
+        {
+            "detect: an infinite number": lambda: detect(put(inf)),
+            "detect: a column without values": lambda: detect(frame(c=[None] * 40)),
+        },
+        (DataWarning, "treated as missing|without values"),
     ),
     *refused(NotFittedError, "not fitted yet", {"detect: unfitted": lambda: MEDNoveltyDetector().predict(X)}),
     *defined(

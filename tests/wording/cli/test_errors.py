@@ -27,10 +27,7 @@ BAD_TABLES = [
 BAD_FITS = [
     ("one_class.csv", "a classifier needs at least 2 classes; y has 1 class: 'p'"),
     ("no_labels.csv", "every label in y is absent"),
-    ("all_missing.csv", "column 'z' has no values"),
     ("real_target.csv", "Unknown label type"),
-    ("infinite.csv", "column 'x', row 1 holds inf"),
-    ("huge.csv", "too large"),
     ("target_only.csv", "'y' is the only column"),
 ]
 
@@ -109,8 +106,6 @@ def test_bad_model(fails, name, message):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["numbers.csv"], "column 'size' held numbers at fit, but row 0 now holds the text 'big'"),
-        (["short.csv"], "short.csv has no column 'count'; did you mean 'coumt'?"),
         (["good.csv"], "good.csv has no columns 'size', 'count', 'color'"),
         (["clash.csv", "--keep", "predicted"], "has a column 'predicted' too"),
         (["clash.csv", "--keep-all"], "has a column 'predicted' too"),

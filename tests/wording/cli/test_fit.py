@@ -53,8 +53,8 @@ def test_a_word_among_numbers_is_reported_unless_the_column_is_listed(mixent, st
     frame.loc[1, "size"] = "abc"
     frame.to_csv("d.csv", index=False)
     fit = ("fit", "d.csv", "-t", "class", "-o", "m.mixent", *ONE)
-    assert "column 'size' is text because of 'abc'" in mixent(*fit).stderr
-    assert "is text because" not in mixent(*fit, "--categorical", "size,color").stderr
+    assert "column 'size' has values that are not numbers ('abc'), in 1 of 60 rows" in mixent(*fit).stderr
+    assert "not numbers" not in mixent(*fit, "--categorical", "size,color").stderr
 
 
 @pytest.mark.parametrize(

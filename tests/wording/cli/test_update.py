@@ -20,8 +20,8 @@ def test_bad_updates_leave_the_model_alone(fails, mixent, model, stock):
     assert "has no column 'Class'; did you mean 'class'?" in fails("update", model, data, "-t", "Class")
     assert "(--weight) must hold numbers" in fails("update", model, data, "-t", "class", "--weight", "color")
     assert "forgetting must be a share" in fails("update", model, data, "-t", "class", "--set", "forgetting=1")
-    frame.drop(columns="size").to_csv("short.csv", index=False)
-    assert "has no column 'size'" in fails("update", model, "short.csv", "-t", "class")
+    frame[["class", "w"]].to_csv("short.csv", index=False)
+    assert "has no columns 'size', 'count'" in fails("update", model, "short.csv", "-t", "class")
     assert Path(model).read_bytes() == before
     assert "it is an input" in fails("update", model, "new.csv", "-t", "class", "-o", "new.csv")
     clusters = "{stock}/clusters.mixent"

@@ -157,7 +157,7 @@ def test_cv_holds_out_no_row_of_class(blobs):
 
 def test_diagonal_constraints_need_labels_that_are_classes(blobs):
     _, y = blobs
-    votes = pd.DataFrame({"v": y.astype(str)})
+    votes = pd.DataFrame({"v": pd.Series(y).map("v{}".format)})
     with pytest.warns(UserWarning, match="no label of 'v' .* is a class"):
         assert MaxEntStackingClassifier([("v", "v")]).fit(votes, y).score(votes, y) == 1.0
     with warnings.catch_warnings():

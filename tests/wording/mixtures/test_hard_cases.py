@@ -5,6 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from mixent import GaussianMixture, MixtureClassifier
+from mixent.data import DataWarning
 
 
 @pytest.mark.parametrize("name", ["VII", "VVI", "VVV"])
@@ -28,8 +29,8 @@ def test_every_column_named_was_constant_in_training(draw, prior):
         other.marginal([1])
 
 
-def test_an_all_missing_column_is_refused_by_name(draw):
+def test_an_all_missing_column_is_ignored_by_name(draw):
     X, label = draw()
     X[:, 1] = np.nan
-    with pytest.raises(ValueError, match="column 'x1' has no values: all 240 rows are missing; drop the column"):
+    with pytest.warns(DataWarning, match="^without values, and therefore ignored: column 'x1'$"):
         MixtureClassifier(1, "VVV").fit(X, label)

@@ -56,10 +56,10 @@ def test_other_columns_of_a_table_are_refused(mixed):
     X, y = mixed()
     model = MixtureClassifier(1).partial_fit(X, y)
     with pytest.raises(ValueError, match="feature names should match"):
-        model.partial_fit(X.rename(columns={"u": "t"}), y)
+        model.partial_fit(X.add_prefix("t"), y)
     mixture = GaussianMixture(2, random_state=0).partial_fit(X)
-    with pytest.raises(ValueError, match="X has 3 features, but|feature names"):
-        mixture.partial_fit(X[["u", "v", "w"]])
+    with pytest.raises(ValueError, match="X has 1 features, but|feature names"):
+        mixture.partial_fit(X[["u"]])
 
 
 @pytest.mark.parametrize("estimator", [GaussianMixture(1), MixtureClassifier(1), SharedMixtureClassifier(1)])
