@@ -145,3 +145,45 @@ def test_each_note_has_a_line_of_its_own(mixent):
     result = mixent("fit", "d.csv", "-t", "y", "-o", "m.mixent", *QUICK)
     lines = [line for line in result.stderr.splitlines() if "first column" in line or "'x.1'" in line]
     assert len(lines) == 2
+
+
+def people(n=40):
+    rng = np.random.default_rng(0)
+    kind = np.array(["a", "b"])[np.arange(n) % 2]
+    columns = {"name": [f"person {k}" for k in range(n)], "age": rng.normal(40, 9, n).round(1) + 9 * (kind == "b")}
+    columns |= {"pay": [f"${v:,.2f}" for v in rng.normal(4e3, 900, n)], "town": rng.choice(["Aa", "Bo"], n)}
+    return pd.DataFrame({**columns, "born": [f"{k % 28 + 1:02}.05.19{60 + k % 30}" for k in range(n)], "kind": kind})
+
+
+def test_a_name_that_the_model_ignores_identifies_the_rows(mixent):
+    people().to_csv("d.csv", index=False)
+    result = mixent("fit", "d.csv", "-t", "kind", "-o", "m.mixent", *QUICK)
+    assert "1 ignored" in result.stdout and "1 date" in result.stdout and "5 columns" in result.stdout
+    people().drop(columns="kind").to_csv("new.csv", index=False)
+    assert mixent("predict", "m.mixent", "new.csv", "-o", "o.csv").exit_code == 0
+    assert pd.read_csv("o.csv")["name"].tolist() == people()["name"].tolist()
+
+
+def test_columns_that_are_not_there_are_missing_values(mixent):
+    """Predictions are those for blank cells; a table that lacks most columns is refused."""
+    people().to_csv("d.csv", index=False)
+    mixent("fit", "d.csv", "-t", "kind", "-o", "m.mixent", "-q", *QUICK)
+    probabilities = []
+    for frame in (people().drop(columns=["pay", "town"]), people().assign(pay=None, town=None)):
+        frame.to_csv("new.csv", index=False)
+        result = mixent("predict", "m.mixent", "new.csv", "-o", "o.csv")
+        assert result.exit_code == 0, result.output
+        probabilities.append(pd.read_csv("o.csv")["p(a)"])
+    np.testing.assert_array_equal(*probabilities)
+    people()[["name", "town"]].to_csv("new.csv", index=False)
+    assert mixent("predict", "m.mixent", "new.csv", "-o", "o.csv").exit_code == 1
+
+
+def test_imputation_adds_columns_that_are_not_there(mixent):
+    people().to_csv("d.csv", index=False)
+    mixent("fit", "d.csv", "--model", "joint", "-o", "m.mixent", "-q", "--set", "prior_variance=1.0")
+    people().drop(columns=["age", "born"]).to_csv("new.csv", index=False)
+    assert mixent("impute", "m.mixent", "new.csv", "-o", "full.csv").exit_code == 0
+    full = pd.read_csv("full.csv")
+    assert full["age"].notna().all() and full["pay"].tolist() == people()["pay"].tolist()
+    assert full["born"].str.fullmatch(r"19\d\d-\d\d-\d\d").all()

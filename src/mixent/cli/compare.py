@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mixent.comparison import Comparison
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-MANY = 20  # rows from which a column of different texts is one of names
 HEADINGS = {  # of the metrics, on two lines
     "error": "error\n%",
     "balanced_error": "balanced\nerror %",
@@ -135,7 +134,6 @@ def compare(
         files.check(data)
         roles = Roles(target, ignore, categorical, weight, group=group)
         table = read_data(data, roles, screen=screen, named=words_in(given))
-        table = without_names(screen, table)
         _check_words(chosen, table)
         options: dict[str, Any] = {"methods": chosen, "baselines": baselines, "metric": metric}
         options |= {"folds": folds, "repeats": repeats, "budget": seconds, "limit": longest}
@@ -262,21 +260,6 @@ def _compared(screen: Screen, table: Data, files: Files, options: dict[str, Any]
             f"Stopped; finished folds are in {shown(journal)}: run the same command again to resume", soft_wrap=True
         )
         raise
-
-
-def without_names(screen: Screen, table: Data) -> Data:
-    """Leave out text that differs in every row: a name, from which nothing can be learned."""
-    values = {name: table.X[name].dropna() for name in table.X.columns if name not in table.categorical}
-    names = [
-        name
-        for name, column in values.items()
-        if len(column) > MANY and column.map(type).eq(str).all() and column.is_unique
-    ]
-    if not names or len(names) == table.X.shape[1]:
-        return table
-    columns = ", ".join(map(shown, names))
-    screen.print(f"Left out: {columns}: a different text in every row; to keep it, name it in --categorical")
-    return replace(table, X=table.X.drop(columns=names))
 
 
 def live_on(screen: Screen) -> bool | Console:

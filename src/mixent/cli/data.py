@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mixent.data import Table
+    from mixent.data.schema import Input
 
 MANY_CLASSES = 30  # different numbers, beyond which a target is hardly a class
 MOST_NAMED, MOST_TYPED = 3, 40  # columns in a hint
@@ -267,17 +269,31 @@ def _respelled(code: str) -> str:
 
 
 def _print_size(screen: Screen, path: Path, table: Table) -> None:
+    """Rows, columns of each kind, and the share of missing cells."""
+    inputs = table.schema.inputs
+    kinds = Counter(_kind(table, given) for given in inputs)
+    n_missing = sum(_n_missing(table, given.columns[0]) for given in inputs if given.columns)
+    share = f", {percent(n_missing / (table.n_rows * len(inputs)), 1)} of the cells missing" if n_missing else ""
+    listing = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+    size = f"{count(table.n_rows, 'row')}, {count(len(inputs), 'column')} ({listing}){share}"
+    screen.print(f"[bold]{shown(path)}[/]: {size}")
+
+
+def _kind(table: Table, given: Input) -> str:
+    """What a column of the file is."""
+    from mixent.data.dates import DateText
+
+    if isinstance(given.format, DateText):
+        return "date"
+    return table.schema.columns[given.columns[0]].kind if given.columns else "ignored"
+
+
+def _n_missing(table: Table, column: int) -> int:
     import numpy as np
 
-    n_missing = int(np.isnan(table.X).sum()) + (0 if table.codes is None else int((table.codes < 0).sum()))
-    kinds: dict[str, int] = {}
-    for column in table.schema.columns:
-        kinds[column.kind] = kinds.get(column.kind, 0) + 1
-    n_columns = len(table.schema.columns)
-    share = f", {percent(n_missing / (table.n_rows * n_columns), 1)} of the cells missing" if n_missing else ""
-    listing = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
-    size = f"{count(table.n_rows, 'row')}, {count(n_columns, 'column')} ({listing}){share}"
-    screen.print(f"[bold]{shown(path)}[/]: {size}")
+    if column in table.schema.continuous:
+        return int(np.isnan(table.X[:, table.schema.continuous.index(column)]).sum())
+    return int((table.column_codes(table.schema.categorical.index(column)) < 0).sum())
 
 
 def _problems(table: Table, roles: Roles, y: pd.Series | None) -> list[str]:

@@ -40,7 +40,8 @@ def impute(
     """Fill the missing values of a table with what a model expects there.
 
     Numbers get their expected value, categories the most probable one, given the rest of the row. Known cells stay as
-    they are (in a text file to the letter), and so do columns that the model does not have. For joint models and
+    they are (in a text file to the letter), and so do columns that the model does not have; columns of the model that
+    the table lacks are added. For joint models and
     mixtures.
 
     \b
@@ -82,14 +83,22 @@ def fill(fitted: BaseEstimator, rows: Rows, cells: pd.DataFrame | None = None) -
     expected = imputed if hasattr(imputed, "columns") else pd.DataFrame(imputed, columns=fitted.schema_.input_names)
     known = rows.frame if cells is None else cells
     filled, missing = known.copy(), {}
-    for name in [given.name for given in fitted.schema_.used if given.name in rows.frame]:
+    for name in rows.used:
+        if name not in rows.frame.columns:
+            filled[name], missing[name] = _written(expected[name]).to_numpy(), len(rows.frame)
+            continue
         absent = missing_mask(rows.frame[name].astype(object).to_numpy())
         if absent.any():
             missing[name] = int(absent.sum())
             values = known[name].astype(object).to_numpy(copy=True)
-            values[absent] = expected[name].astype(object).to_numpy()[absent]
+            values[absent] = _written(expected[name]).to_numpy()[absent]
             filled[name] = pd.Series(values, index=rows.frame.index, dtype=object).infer_objects()
     return filled, missing
+
+
+def _written(column: pd.Series) -> pd.Series:
+    """Values as they are written: dates without the time of day."""
+    return column.dt.strftime("%Y-%m-%d") if column.dtype.kind == "M" else column.astype(object)
 
 
 def _print_filled(screen: Screen, fitted: BaseEstimator, rows: Rows, missing: dict[str, int]) -> None:
@@ -98,8 +107,7 @@ def _print_filled(screen: Screen, fitted: BaseEstimator, rows: Rows, missing: di
     counts = listing([f"{shown(name)}: {n}" for name, n in missing.items()])
     size = f"{count(len(rows.frame), 'row')}; filled {count(total, 'cell')}"
     screen.print(f"{size} in {count(len(missing), 'column')} ({counts})" if total else f"{size}: none is missing")
-    used = {given.name for given in fitted.schema_.used}
-    left = [name for name in rows.frame if name not in used and rows.frame[name].isna().any()]
+    left = [name for name in rows.frame if name not in rows.used and rows.frame[name].isna().any()]
     if left:
         screen.warn(f"columns the model does not have keep their missing values: {listed(left)}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mixent.cli.console import current_screen
 from mixent.cli.data import listed, need_columns, read_table, respell, sequence_ids
 
 if TYPE_CHECKING:
@@ -93,7 +95,9 @@ def read_rows(
     groups = None if sequence is None else sequence_ids(frame[sequence], sequence)
     if schema is None:
         return Rows(frame, frame, list(frame.columns), groups)
-    return Rows(frame, _columns(schema, frame, path, absent), schema.input_names, groups)
+    used = [given.name for given in schema.used]
+    _hint_at_names(path, used, frame.columns)
+    return Rows(frame, _columns(schema, frame, path, absent), used, groups)
 
 
 def _words(column: Column) -> bool:
@@ -109,6 +113,14 @@ def _columns(schema: Schema, frame: pd.DataFrame, path: Path, absent: str | None
         need_columns(path, frame.columns, used)
     X = frame[[name for name in names if name in frame.columns]]
     return X if schema.named else X.to_numpy(dtype=object if schema.categorical else float, na_value=float("nan"))
+
+
+def _hint_at_names(path: Path, used: Sequence[str], columns: Sequence[str]) -> None:
+    """Point out columns whose names are almost those of columns that are not there."""
+    others = [name for name in columns if name not in used]
+    for name in used:
+        if name not in columns and (close := difflib.get_close_matches(name, others, n=1)):
+            current_screen().warn(f"{path} has no column {name!r}, but {close[0]!r}; if that is the same, rename it")
 
 
 def class_labels(frame: pd.DataFrame, path: Path, target: str, classes: Sequence[Hashable], model: Path) -> pd.Series:

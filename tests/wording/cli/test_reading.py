@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ...cli.test_reading import FORMATS, QUICK, write
+from ...cli.test_reading import FORMATS, QUICK, people, write
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,13 @@ def test_strict(fails):
     assert line.endswith(
         "the first column has no name: it is taken for names of the rows and left out (an error because of strict=True)"
     )
+
+
+def test_columns_with_almost_the_name_of_one_that_is_not_there(mixent, fails):
+    people().to_csv("d.csv", index=False)
+    mixent("fit", "d.csv", "-t", "kind", "-o", "m.mixent", "-q", *QUICK)
+    people().rename(columns={"town": "twon"}).to_csv("new.csv", index=False)
+    lines = mixent("predict", "m.mixent", "new.csv", "-o", "o.csv").stderr.splitlines()
+    assert "Warning: new.csv has no column 'town', but 'twon'; if that is the same, rename it" in lines
+    people()[["name", "town"]].to_csv("new.csv", index=False)
+    assert "new.csv has no columns 'age', 'pay', 'born'" in fails("predict", "m.mixent", "new.csv", "-o", "o.csv")
