@@ -269,3 +269,24 @@ class FailsOnce(GaussianNB):
         if len(FITS) == 1:
             raise ValueError("once")
         return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("budget", [None, 60.0])
+def test_the_highest_auc_is_recommended(table, budget):
+    result = mixent.compare(
+        *table, methods=quick(), baselines=False, n_jobs=1, folds=3, metric="auc", budget=budget, refit=False
+    )
+    means = {m: result.cv.values(m, "auc").mean() for m in result.ranking()}
+    assert list(means) == sorted(means, key=means.get, reverse=True) and result.recommended == next(iter(means))
+    assert set(means) == set(quick()) and 0.5 <= min(means.values()) <= max(means.values()) <= 1
+    tests = result.tests()
+    assert (tests["mean"] >= 0).all()
+
+
+def test_the_auc_leaves_out_folds_of_one_class():
+    rng = np.random.default_rng(0)
+    y = np.r_[np.zeros(57, dtype=int), [1, 1, 1]]
+    X = rng.normal(size=(60, 2)) + y[:, None]
+    with pytest.warns(UserWarning, match="missing from"):
+        result = mixent.compare(X, y, methods={"naive": GaussianNB()}, baselines=False, n_jobs=1, metric="auc")
+    assert len(result.cv.values("naive", "auc")) == 3 and np.isfinite(result.cv.values("naive", "auc")).all()

@@ -9,12 +9,12 @@ import pytest
 from mixent import MaxEntClassifier, MaxEntStackingClassifier, MEDClassifier
 from mixent.base.recipes import Shape
 from mixent.comparison.candidates import Candidate
-from mixent.comparison.estimate import ALPHA, CHOSEN_BY, against_best, chosen_estimate, frequencies_loss
+from mixent.comparison.estimate import ALPHA, against_best, chosen_estimate, frequencies_loss
 from mixent.comparison.recommendation import explains_columns, headline, miscalibration, recommend
 from mixent.comparison.result import Comparison
 from mixent.evaluate import CrossValidation, corrected_t_test, holm, row_t_test, score_table, stratified_folds
 from mixent.evaluate.row_losses import out_of_fold_losses, paired_test, score_interval
-from mixent.evaluate.scores import METRICS
+from mixent.evaluate.scores import METRICS, ROW_LOSSES
 
 CLASSES = np.array(["a", "b"])
 
@@ -53,7 +53,7 @@ def make_comparison(sharpness, from_mixent=(), metric="log_loss", **more):
 
 
 @pytest.mark.parametrize("weight", [None, 1.0 + np.arange(240) % 3])
-@pytest.mark.parametrize("metric", CHOSEN_BY)
+@pytest.mark.parametrize("metric", ROW_LOSSES)
 def test_losses_of_rows_add_up_to_the_score(metric, weight):
     cv = make_cv([1.0, 3.0], weight=weight)
     losses, rows = out_of_fold_losses(cv, cv.methods, metric)
@@ -62,7 +62,7 @@ def test_losses_of_rows_add_up_to_the_score(metric, weight):
         assert loss @ rows / rows.sum() == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("metric", CHOSEN_BY)
+@pytest.mark.parametrize("metric", ROW_LOSSES)
 def test_the_shares_score_what_they_score(metric):
     cv = make_cv([1.0])
     share = np.mean(cv.y == "b")

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 import sklearn.metrics as reference
+from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import label_binarize
 
 from mixent.data.labels import classes_of, encode
 from mixent.evaluate import balanced_error, brier, calibration_error, error_rate, labelled_rows, log_loss, score_table
-from mixent.evaluate.scores import METRICS, reliability
+from mixent.evaluate.scores import METRICS, auc_of, reliability
 
 CLASSES = np.array(["a", "b", "c"])
 
@@ -136,3 +137,32 @@ def test_pandas_and_polars_labels():
     for y in (pd.Series(["a", None, "b"]), pd.Series(["a", pd.NA, "b"], dtype="string"), pl.Series(["a", None, "b"])):
         np.testing.assert_array_equal(labelled_rows(y), [True, False, True])
         np.testing.assert_array_equal(classes_of(y), ["a", "b"])
+
+
+# --- area under the ROC curve -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_auc_is_that_of_scikit_learn(n_classes, weighted):
+    rng = np.random.default_rng(0)
+    true = np.r_[np.arange(n_classes), rng.integers(n_classes, size=80)]
+    proba = rng.dirichlet(np.ones(n_classes), size=len(true)).round(2) + 0.001
+    proba /= proba.sum(axis=1, keepdims=True)
+    weight = rng.integers(0, 4, size=len(true)).astype(float) if weighted else np.ones(len(true))
+    scores = proba[:, 1] if n_classes == 2 else proba
+    theirs = roc_auc_score(true, scores, multi_class="ovr", average="macro", sample_weight=weight)
+    assert auc_of(true, proba, weight) == pytest.approx(theirs, rel=1e-12)
+
+
+def test_the_auc_of_one_class_is_not_defined():
+    proba = np.array([[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
+    assert np.isnan(auc_of(np.zeros(3, dtype=int), proba, np.ones(3)))
+    assert np.isnan(auc_of(np.array([0, 0, 1]), proba, np.array([1.0, 1.0, 0.0])))
+
+
+def test_the_auc_leaves_out_classes_without_rows():
+    rng = np.random.default_rng(0)
+    true, proba = rng.integers(2, size=30), rng.dirichlet(np.ones(3), size=30)
+    areas = [roc_auc_score(true == c, proba[:, c]) for c in (0, 1)]
+    assert auc_of(true, proba, np.ones(30)) == pytest.approx(np.mean(areas))

@@ -32,9 +32,10 @@ HEADINGS = {  # of the metrics, on two lines
     "log_loss": "log-loss\nnats",
     "brier": "Brier\nscore",
     "calibration": "calib.\nerror %",
+    "auc": "\nAUC",
 }
 Methods: TypeAlias = "str | dict[str, BaseEstimator | None]"  # as `mixent.compare` takes them
-METRICS = ("log_loss", "error", "balanced_error", "brier")
+METRICS = ("log_loss", "error", "balanced_error", "brier", "auc")
 
 
 @opt.reads_table
@@ -90,7 +91,7 @@ def compare(
         str,
         typer.Option(
             metavar="TIME",
-            help="Longest time of a fold, or none; auto: ten times the median, at least 30 s.",
+            help="Longest time of a fold, or none; auto: ten times the median, at least 60 s.",
         ),
     ] = "auto",
     journal: Annotated[

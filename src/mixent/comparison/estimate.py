@@ -15,10 +15,10 @@ from mixent.evaluate.paired import TTest
 from mixent.evaluate.paired_rows import RowTest
 from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.row_losses import out_of_fold_losses, paired_test, scored_rows
-from mixent.evaluate.scores import ROW_LOSSES, SMALLEST
+from mixent.evaluate.scores import HIGHER, ROW_LOSSES, SMALLEST
 from mixent.evaluate.text import WORDS
 
-CHOSEN_BY = ROW_LOSSES
+CHOSEN_BY = (*ROW_LOSSES, *HIGHER)
 ALPHA = 0.05
 BOOTSTRAPS = 500
 NEAR, NEAR_ABSOLUTE = 0.05, 0.01  # share of the best score, or nats (share of rows): what is close to the best
@@ -77,8 +77,12 @@ def chosen_estimate(cv: CrossValidation, methods: list[str], metric: str, seed: 
     """The score of the best of several methods, corrected for selection by a bootstrap (Tsamardinos et al. 2018).
 
     Rows of the out-of-fold predictions (or groups of rows) are drawn with replacement; the method that is best on the
-    drawn rows is scored on the others. The estimate is the mean over the draws, with quantiles as the interval.
+    drawn rows is scored on the others. The estimate is the mean over the draws, with quantiles as the interval. The AUC
+    is not a mean over rows, and is not corrected.
     """
+    if metric not in ROW_LOSSES:
+        plain = float(cv.values(methods[0], metric).mean())
+        return Estimate(plain, np.nan, np.nan, plain)
     losses, weight = out_of_fold_losses(cv, methods, metric)
     plain = float((losses @ weight / weight.sum()).min())
     rng, scores = np.random.default_rng(seed), []
@@ -108,6 +112,8 @@ def frequencies_loss(cv: CrossValidation, metric: str) -> float:
     true = encode(cv.y[rows], cv.classes)
     weight = np.ones(len(rows)) if cv.sample_weight is None else cv.sample_weight[rows]
     share = np.bincount(true, weight, len(cv.classes)) / weight.sum()
+    if metric in HIGHER:
+        return 0.5
     if metric == "log_loss":
         return float(-(share * np.log(np.maximum(share, SMALLEST))).sum())
     if metric == "brier":

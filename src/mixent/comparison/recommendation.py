@@ -17,7 +17,7 @@ from mixent.comparison.estimate import ALPHA, Against, Estimate, against_best, f
 from mixent.data import encode
 from mixent.evaluate.records import CrossValidation
 from mixent.evaluate.row_losses import score_interval, scored_rows
-from mixent.evaluate.scores import calibration_of
+from mixent.evaluate.scores import HIGHER, as_loss, calibration_of
 from mixent.evaluate.text import WORDS, p_text, significance
 
 PERCENT, MANY = 100, 1000  # rows from which the headline is about 100 rows, and from which it has no interval
@@ -55,7 +55,7 @@ def recommend(
     estimate: Estimate,
     begun: Iterable[str] = (),
 ) -> Recommendation:
-    """Recommend the method with the lowest mean of a metric, and compare it with the others.
+    """Recommend the method with the lowest mean of a metric (the highest AUC), and compare it with the others.
 
     The rule is the lowest mean, not the simplest of the methods without a significant difference: in a small table
     hardly any difference is significant, and a method that is not significantly worse can still be much worse. A method
@@ -129,7 +129,7 @@ def _score(cv: CrossValidation, order: list[str], metric: str) -> str:
         return f"The only method that finished; its {word} is {value} {rows}."
     equal = [name for name in order[1:] if np.isclose(score[name], score[best], rtol=1e-12, atol=0)]
     same = f", the same as {', '.join(equal)}" if equal else ""
-    return f"Lowest mean {word} of {len(order)} methods: {value}{same} ({rows})."
+    return f"{'Highest' if metric in HIGHER else 'Lowest'} mean {word} of {len(order)} methods: {value}{same} ({rows})."
 
 
 def _alternatives(cv: CrossValidation, candidates: Mapping[str, Candidate], best: str, close: list[str]) -> list[str]:
@@ -160,7 +160,8 @@ def _best_of_others(
     low, high = (f"{factor * end:.{digits}f}" for end in test.interval)
     holms = f" after Holm's adjustment for {count(len(tests), 'test')}" if len(tests) > 1 else ""
     return [
-        f"Best method {'outside mixent' if from_mixent else 'of mixent'}: {rival}, {word} higher by "
+        f"Best method {'outside mixent' if from_mixent else 'of mixent'}: {rival}, {word} "
+        f"{'lower' if metric in HIGHER else 'higher'} by "
         f"{factor * test.mean:.{digits}f}{points} (95 % interval {low} to {high}); "
         f"{significance(adjusted)} (paired t test on rows, p {p_text(adjusted)}{holms})."
     ]
@@ -195,7 +196,7 @@ def _expected(estimate: Estimate, n: int, metric: str) -> list[str]:
 def _warnings(cv: CrossValidation, best: str, metric: str) -> list[str]:
     """Points about methods that are not better than the class frequencies, and about miscalibration."""
     points, frequencies = [], frequencies_loss(cv, metric)
-    if cv.values(best, metric).mean() >= frequencies:
+    if as_loss(cv.values(best, metric), metric).mean() >= frequencies:
         points.append(
             f"No method is better than predicting the class frequencies ({with_unit(frequencies, metric)}): these "
             "columns do not predict the class, or there are too few rows."

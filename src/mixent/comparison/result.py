@@ -19,7 +19,7 @@ from mixent.evaluate.paired import TTest
 from mixent.evaluate.paired_rows import RowTest
 from mixent.evaluate.records import CrossValidation, check_asked
 from mixent.evaluate.row_losses import paired_test
-from mixent.evaluate.scores import METRICS
+from mixent.evaluate.scores import COMPARED
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,7 +81,7 @@ class Comparison(Result):
 
     def ranking(self, metric: str | None = None) -> list[str]:
         """Methods that worked in every fold, the best first."""
-        return self.cv.ranking(check_choice("metric", metric or self.metric, METRICS))
+        return self.cv.ranking(check_choice("metric", metric or self.metric, COMPARED))
 
     def means(self) -> list[dict[str, Any]]:
         """One dict per method: method, kind, and mean and sd over the folds of every score, the best first."""
@@ -105,9 +105,9 @@ class Comparison(Result):
 
         See `mixent.evaluate.row_t_test`. The calibration error, which is not a mean over rows, is tested on the folds.
         """
-        metric = check_choice("metric", metric or self.metric, METRICS)
+        metric = check_choice("metric", metric or self.metric, COMPARED)
         for name in (a, b):
-            check_asked(name, self.cv.methods, metric, METRICS)
+            check_asked(name, self.cv.methods, metric, COMPARED)
         test = paired_test(self.cv, a, b, metric)
         if test is None:
             raise ValueError(f"{a!r} and {b!r} have no folds in common in which both finished; choose other methods")

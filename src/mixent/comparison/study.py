@@ -80,15 +80,16 @@ def compare(
         Number of folds of the outer cross-validation.
     repeats : int, default=1
         Number of repetitions of the outer cross-validation with other folds.
-    metric : {"log_loss", "error", "balanced_error", "brier"}, default="log_loss"
-        The score on which the recommendation is based.
+    metric : {"log_loss", "error", "balanced_error", "brier", "auc"}, default="log_loss"
+        The score on which the recommendation is based. "auc" is the area under the ROC curve, the mean over the classes
+        of each against the rest where there are more than two; no method is stopped early by it.
     budget : float, optional
         Time in seconds. Every method is first tried on one fold of a sample of the rows, the promising ones on more
         rows and folds, as far as the time allows; fits that run longer are ended. The methods are compared on the
         largest stage that they have in common.
     limit : float, "auto" or None, default="auto"
         Seconds that a method may take for one fold without a budget; one that takes longer is ended and left out.
-        "auto": ten times the median of the methods, at least 30 s; no limit with ``n_jobs=1``, which runs everything
+        "auto": ten times the median of the methods, at least 60 s; no limit with ``n_jobs=1``, which runs everything
         in this process.
     n_jobs : int, optional
         Number of processes; None uses all cores. The scores do not depend on it.

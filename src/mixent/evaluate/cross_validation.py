@@ -19,7 +19,7 @@ from mixent.evaluate.journal import Journal, fingerprint, settings_of
 from mixent.evaluate.records import TIMED, CrossValidation
 from mixent.evaluate.runner import Method, Runner, Split, splits_of
 from mixent.evaluate.samples import Samples, read_samples
-from mixent.evaluate.scores import check_proba, scores_of
+from mixent.evaluate.scores import auc_of, check_proba, scores_of
 from mixent.warn import warn
 
 Progress = Callable[[int, int, str], None]
@@ -159,7 +159,8 @@ def score_fold(
         proba = aligned_proba(model, samples.features(model, rows), samples.classes)
         predict_seconds = time.perf_counter() - began
         check_proba(proba)
-        scores = scores_of(samples.codes[rows], proba, samples.weights(rows))
+        predicted = samples.codes[rows], proba, samples.weights(rows)
+        scores = {**scores_of(*predicted), "auc": auc_of(*predicted)}
         more = {} if measure is None else measure(model, samples.features(model, rows), samples.labels.values(rows))
     except Exception as error:  # the failure of one method must not lose the results of the others
         return {**size, **failure(error), "labelled_only": False}, None

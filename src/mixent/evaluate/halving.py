@@ -10,7 +10,7 @@ import numpy as np
 
 from mixent.evaluate.race import FOLDS, Race
 from mixent.evaluate.runner import Runner, Split
-from mixent.evaluate.scores import SCALES, loss_of
+from mixent.evaluate.scores import SCALES, as_loss
 from mixent.evaluate.workers import Limit, Task
 
 SAMPLES = (500, 2_000, 8_000)  # training rows of the samples
@@ -155,7 +155,7 @@ class Halving:
         """Mean loss up to a rung: over the folds, or of the one sample."""
         splits = [self.rungs[rung]] if rung < self.n_samples else self.rungs[self.n_samples : rung + 1]
         records = [runner.outcomes[name][s].record for s in splits if self._scored(runner, name, s)]
-        return float(np.mean([loss_of(record, self.race.metric) for record in records]))
+        return float(np.mean([as_loss(record[self.race.metric], self.race.metric) for record in records]))
 
     def _predicted(self, runner: Runner, name: str, rung: int) -> float:
         """Seconds on a rung, from those on the rungs before, as a power of the number of rows."""
@@ -197,9 +197,10 @@ class Halving:
         rung = reached[-1]
         scores = {n: self._score(runner, n, rung) for n in runner.methods if self._scored(runner, n, self.rungs[rung])}
         best, scale = min(scores, key=scores.__getitem__), SCALES[self.race.metric]
+        value = {n: scale.text(as_loss(scores[n], self.race.metric)) for n in (name, best)}
         n_train = len(runner.splits[self.rungs[rung]].train)
         where = f"a sample of {n_train} rows" if rung < self.n_samples else f"{rung - self.n_samples + 1} folds"
-        there = f"stopped after {where}: {scale.heading} {scale.shown(scores[name])}"
+        there = f"stopped after {where}: {scale.heading} {value[name]}"
         if name == best:
             return f"{there}, the best there, but the time budget did not allow for more"
-        return f"{there}, {scale.shown(scores[best])} of {best}; the time budget was used for better methods"
+        return f"{there}, {value[best]} of {best}; the time budget was used for better methods"

@@ -11,9 +11,9 @@ from mixent.base.document import Content, Number, Table
 from mixent.base.params import check_choice
 from mixent.base.result import Records, Result
 from mixent.base.text import count
-from mixent.evaluate.scores import METRICS, SCALES
+from mixent.evaluate.scores import COMPARED, HIGHER, SCALES, as_loss
 
-TIMED = (*METRICS, "fit_seconds", "predict_seconds")
+TIMED = (*COMPARED, "fit_seconds", "predict_seconds")
 SHOWN = ("error", "log_loss", "brier", "calibration", "fit_seconds")  # in the short table
 
 
@@ -74,9 +74,14 @@ class CrossValidation(Result, Recorded):
         return list(dict.fromkeys(record["method"] for record in self.records))
 
     def values(self, method: str, metric: str) -> np.ndarray:
-        """The metric of a method in every repeat and fold; NaN where it failed or was not run."""
+        """The metric of a method in every repeat and fold; NaN where it failed or was not run.
+
+        The AUC leaves out folds in which it is not defined because all test rows are of one class.
+        """
         places = sorted({(record["repeat"], record["fold"]) for record in self.records})
-        mine = {(r["repeat"], r["fold"]): r[metric] for r in self.records if r["method"] == method}
+        if metric in HIGHER:  # it is not defined in a fold whose test rows are of one class
+            places = sorted({(r["repeat"], r["fold"]) for r in self.records if np.isfinite(r.get(metric, np.nan))})
+        mine = {(r["repeat"], r["fold"]): r.get(metric, np.nan) for r in self.records if r["method"] == method}
         return np.array([mine.get(place, np.nan) for place in places])
 
     def label(self, method: str) -> str:
@@ -97,8 +102,8 @@ class CrossValidation(Result, Recorded):
         return rows
 
     def ranking(self, metric: str = "log_loss") -> list[str]:
-        """Methods that worked in every fold, the best (lowest mean) first."""
-        means = {method: self.values(method, metric).mean() for method in self.methods}
+        """Methods that worked in every fold, the best first: that of the lowest mean (of the highest, for the AUC)."""
+        means = {method: _mean(as_loss(self.values(method, metric), metric)) for method in self.methods}
         return sorted((m for m in means if np.isfinite(means[m])), key=lambda m: means[m])
 
     def frame(self) -> Any:
@@ -149,6 +154,10 @@ class CrossValidation(Result, Recorded):
             mean = float(gap.mean()) if len(gap) else float("nan")
             return {"mean": mean, "se": float("nan"), "p_value": float("nan")}
         return {"mean": test.mean, "se": test.std_error, "p_value": test.p_value}
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else float("nan")
 
 
 def _number(value: float, metric: str) -> Number:

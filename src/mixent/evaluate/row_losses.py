@@ -10,7 +10,7 @@ from mixent.base.params import check_choice
 from mixent.data import encode
 from mixent.evaluate.paired import TTest, corrected_t_test
 from mixent.evaluate.paired_rows import RowTest, loss_interval, row_t_test
-from mixent.evaluate.scores import METRICS, ROW_LOSSES, losses_of
+from mixent.evaluate.scores import METRICS, ROW_LOSSES, as_loss, losses_of
 from mixent.evaluate.text import without_rounding
 
 UPPER = {"error": 1.0, "balanced_error": 1.0, "log_loss": np.inf, "brier": 2.0}  # largest loss of a row
@@ -53,7 +53,7 @@ def paired_test(cv: Any, a: str, b: str, metric: str) -> RowTest | TTest | None:
     a, b : str
     metric : str
     """
-    first, second = cv.values(a, metric), cv.values(b, metric)
+    first, second = as_loss(cv.values(a, metric), metric), as_loss(cv.values(b, metric), metric)
     both = np.isfinite(first) & np.isfinite(second)
     first, second = first[both], second[both]
     if not both.any():
@@ -69,7 +69,7 @@ def paired_test(cv: Any, a: str, b: str, metric: str) -> RowTest | TTest | None:
         return row_t_test(differences, mean=float(by_fold.mean()), **sample, **options)
     if len(by_fold) < 2:
         return None
-    options = {name: value for name, value in options.items() if metric in METRICS or name == "names"}
+    options |= {} if metric in METRICS else {"metric": None}
     return corrected_t_test(by_fold, fold_ratio(cv), **options)
 
 
@@ -95,13 +95,13 @@ def is_constant(cv: Any, method: str) -> bool:
 
 
 def best_of(cv: Any, metric: str, ranking: list[str]) -> list[str]:
-    """The methods with the lowest mean of a metric, but for differences by rounding.
+    """The methods with the lowest mean of a metric (the highest AUC), but for differences by rounding.
 
     Constant probabilities, such as the class frequencies, are never the best: they are calibrated by construction, and
     fitted in no time.
     """
     among = [m for m in ranking if not is_constant(cv, m)]
-    means = {m: float(cv.values(m, metric).mean()) for m in among}
+    means = {m: float(values.mean()) for m in among if len(values := as_loss(cv.values(m, metric), metric))}
     least = min(means.values(), default=np.nan)
     return [m for m, mean in means.items() if not without_rounding(np.array(mean - least), mean, least)]
 

@@ -15,7 +15,7 @@ from mixent.base.text import count
 from mixent.evaluate.journal import Journal, Outcome
 from mixent.evaluate.workers import Ended, Here, Task, Work, Workers
 
-LEAST_LIMIT = 30.0  # seconds that any fold may take where the limit is "auto"
+LEAST_LIMIT = 60.0  # seconds that any fold may take where the limit is "auto"
 MULTIPLE = 10.0  # of the median time of the methods: what a fold may take, if that is more
 MOST_FAILURES = 2  # folds in which a method fails before it is given up
 
@@ -112,7 +112,7 @@ class Runner:
         Decides which methods run in which splits, by calls of `perform`.
     limit : float, "auto" or None
         Seconds that a fold may take: a method that takes longer is ended and left out. "auto": ten times the median of
-        the methods, at least 30 s, as soon as half of them have finished.
+        the methods, at least 60 s, as soon as half of them have finished.
     give_up : bool
         Whether a method that fails in two folds is not tried in the others.
     watch : callable(runner)

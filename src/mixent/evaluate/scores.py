@@ -1,8 +1,7 @@
-"""Scores of class probabilities. All are losses: lower is better; logarithms are natural (nats)."""
+"""Scores of class probabilities. All but the AUC are losses: lower is better; logarithms are natural (nats)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +16,8 @@ from mixent.data.labels import label_value
 SMALLEST = 1e-15  # probabilities below this count as this in log_loss
 METRICS = ("error", "balanced_error", "log_loss", "brier", "calibration")
 ROW_LOSSES = ("error", "balanced_error", "log_loss", "brier")  # metrics that are weighted means over rows
+HIGHER = ("auc",)  # metrics of which higher is better; `as_loss` turns them round
+COMPARED = (*METRICS, *HIGHER)  # all metrics of a cross-validation
 
 
 class Scale(NamedTuple):
@@ -30,10 +31,6 @@ class Scale(NamedTuple):
         """The value without its unit."""
         return f"{self.factor * value:.{self.digits}f}"
 
-    def shown(self, loss: float) -> str:
-        """The value that a loss of `loss_of` stands for, without its unit."""
-        return self.text(loss)
-
 
 SCALES = {
     "error": Scale("error (%)", 100, 1),
@@ -41,6 +38,7 @@ SCALES = {
     "log_loss": Scale("log-loss (nats)", 1, 3),
     "brier": Scale("Brier score", 1, 3),
     "calibration": Scale("calibration error (%)", 100, 1),
+    "auc": Scale("AUC", 1, 3),
     "fit_seconds": Scale("fit (s)", 1, 2),
     "predict_seconds": Scale("predict (s)", 1, 2),
 }
@@ -103,9 +101,33 @@ def scores_of(true: np.ndarray, proba: np.ndarray, weight: np.ndarray) -> dict[s
     }
 
 
-def loss_of(scores: Mapping[str, float], metric: str) -> float:
-    """A metric among scores as a loss: lower is better."""
-    return scores[metric]
+def as_loss(value: Any, metric: str) -> Any:
+    """A value of a metric as a loss: 1 less the AUC, any other as it is; applied twice, it gives the value back."""
+    return 1.0 - value if metric in HIGHER else value
+
+
+def auc_of(true: np.ndarray, proba: np.ndarray, weight: np.ndarray) -> float:
+    """Area under the ROC curve; with more than two classes, the mean over the classes of each against the rest.
+
+    Classes without rows do not count; NaN if the rows are of one class.
+
+    Parameters
+    ----------
+    true : (n,) positions of the true classes
+    proba : (n, C) probabilities
+    weight : (n,) weights
+    """
+    from sklearn.metrics import roc_auc_score
+
+    rows = weight > 0
+    true, proba, weight = true[rows], proba[rows], weight[rows]
+    present = np.unique(true)
+    if len(present) < 2:
+        return float("nan")
+    if proba.shape[1] == 2:
+        present = present[1:]
+    areas = [roc_auc_score(true == c, proba[:, c], sample_weight=weight) for c in present]
+    return float(np.mean(areas))
 
 
 def losses_of(true: np.ndarray, proba: np.ndarray, weight: np.ndarray, metric: str) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ WORDS = {
     "log_loss": ("log-loss", 1.0, " nats", " nats"),
     "brier": ("Brier score", 1.0, "", ""),
     "calibration": ("calibration error", 1.0, "", ""),
+    "auc": ("AUC", 1.0, "", ""),
 }
 
 

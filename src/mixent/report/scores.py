@@ -46,8 +46,8 @@ def methods_table(cv: CrossValidation, kinds: Mapping[str, str] | None = None, m
     caption = (
         "Mean over the folds; for error, log-loss and the metric of the comparison with the 95 % interval of what to "
         "expect on rows like these. The intervals of two methods may overlap although their difference on the same "
-        "rows is significant (see below). Seconds are means per fold. Lower is better; the best of each column is "
-        "marked"
+        "rows is significant (see below). Seconds are means per fold. Lower is better, but for the AUC; the best "
+        "of each column is marked"
     )
     return Table(caption, ["method", *(["kind"] if kinds else []), *(scale.heading for scale in SCALES.values())], rows)
 

@@ -13,7 +13,7 @@ from mixent.base.multiple_tests import adjusted_p_values, homogeneous_groups
 from mixent.base.params import check_choice
 from mixent.base.style import FAINT, INK, color, plain, stacked_bars, tidy
 from mixent.base.text import listing
-from mixent.evaluate.scores import METRICS, SCALES, Scale
+from mixent.evaluate.scores import COMPARED, HIGHER, SCALES, Scale
 
 ROW, LETTER = 0.3, 0.078  # inches: of a method, of a letter
 WIDE = 10.0  # worst over best mean: beyond, the axis is logarithmic
@@ -46,14 +46,14 @@ class MethodScoresDisplay(Display):
         ----------
         comparison : Comparison or CrossValidation
             Methods that failed in a fold are left out.
-        metric : "error", "balanced_error", "log_loss", "brier" or "calibration"
+        metric : "error", "balanced_error", "log_loss", "brier", "calibration" or "auc"
         alpha : float
             Level of significance.
         """
         cv = getattr(comparison, "cv", comparison)
         if not hasattr(cv, "ranking") or not hasattr(cv, "difference"):
             raise TypeError(f"this display needs the result of compare or cross_validate; got {comparison!r}")
-        check_choice("metric", metric, METRICS)
+        check_choice("metric", metric, COMPARED)
         if not 0 < alpha < 1:
             raise ValueError(f"alpha must be between 0 and 1; got {alpha}")
         names = cv.ranking(metric)
@@ -110,7 +110,8 @@ class MethodScoresDisplay(Display):
         self._scale_axis(ax)
         ax.set_yticks(at, self._labels())
         ax.set_ylim(len(at) - 0.5, -0.5)
-        ax.set_xlabel(f"{self.heading}, lower is better")
+        better = "higher" if self.metric in HIGHER else "lower"
+        ax.set_xlabel(f"{self.heading}, {better} is better")
         self._draw_bars(ax)
         self._draw_kinds(ax)
         tidy(ax)
