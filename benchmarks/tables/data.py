@@ -41,7 +41,7 @@ def load(name: str, folder: Path = SHARED, *, mixed: bool = False, discrete: boo
     frame = pd.read_csv(folder / entry["file"], dtype=str, keep_default_na=False, na_values=[""])
     kinds = {f["name"]: f["kind"] for f in entry["features"]}
     named = tuple(c for c, kind in kinds.items() if mixed and (discrete or kind != "continuous"))
-    X = frame[list(kinds)].astype({c: float for c in kinds if c not in named})
+    X = frame[list(kinds)].astype({c: "category" if c in named else float for c in kinds})
     keep = np.ones(len(X), dtype=bool) if mixed else X.notna().all(axis=1).to_numpy()
     split = frame["split"].to_numpy(dtype=str)[keep] if "split" in frame else None
     X = X if mixed else X.to_numpy()[keep]

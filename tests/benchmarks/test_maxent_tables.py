@@ -120,7 +120,7 @@ def test_numbers_are_read_as_categories_where_asked(data):
 def test_peers_take_gaps_and_unseen_values(data, make):
     name, discrete = ("zoo", True) if make is peers.naive_bayes else ("hepatitis", False)
     result = load(name, data, mixed=True, discrete=discrete)
-    train, test = result.X[:60], result.X[60:].copy()
+    train, test = result.X[:60], result.X[60:].astype({result.discrete[0]: object})
     test.loc[test.index[0], result.discrete[0]] = "never seen"
     test.loc[test.index[1], result.discrete[0]] = None
     model = make(result).fit(train, result.y[:60])

@@ -49,7 +49,7 @@ def read_labelled_rows(est: Any, X: Any, y: Any, sample_weight: Any) -> Labelled
     table = read_features(est, X, reset=True, categorical=est.categorical)
     check_spread(table)
     labels = read_labels(y, table.n_rows)
-    keep_notes(est, X, table, labels)
+    keep_notes(est, table, labels, quiet=isinstance(X, Table))
     subset = read_subset(labels, read_weights(sample_weight, table.n_rows))
     index = np.flatnonzero(subset.labelled & (subset.weight > 0))
     est.schema_, est.n_rows_, est.classes_ = table.schema, table.n_rows, labels.classes

@@ -96,19 +96,19 @@ def _read(estimator: Any, X: Any, reset: bool, categorical: Any, new: bool) -> T
     return Table(numbers, codes, schema, as_category, notes.unseen, source.given, sentences)
 
 
-def keep_notes(estimator: Any, X: Any, *read: Table | Labels) -> None:
-    """Set ``notes_`` of an estimator in fit, and warn of them unless X is a Table, whose reader has done so.
+def keep_notes(estimator: Any, *read: Table | Labels, quiet: bool) -> None:
+    """Set ``notes_`` of an estimator in fit, and warn of them.
 
     Parameters
     ----------
     estimator : estimator
-    X : what fit was given
     *read : Table, Labels
         What X and y have become.
+    quiet : bool
+        Whether not to warn: X was a Table, whose notes were shown where it was read.
     """
     estimator.notes_ = list(dict.fromkeys(note for part in read for note in part.notes))
-    if not isinstance(X, Table):
-        warn_notes(estimator.notes_)
+    warn_notes(() if quiet else estimator.notes_)
 
 
 def _check_used(schema: Schema, n_rows: int) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -73,24 +75,30 @@ class Raw:
 
 def factorized(name: str, values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Positions of values among the distinct ones, -1 for None; and these, in order of appearance."""
-    keys: Sequence[Any] = values
     try:
-        places = dict.fromkeys(values)
-        if True in places or False in places:  # 1 == True: only the types differ
-            keys = [(type(value), value) for value in values]
-            places = dict.fromkeys(keys)
+        codes, numbers = _numbered(values)
     except TypeError as error:  # unhashable: a list or a dict in a cell, or a signalling NaN
         present = [None if is_missing(value) else value for value in values]
         if all(map(_hashable, present)):
             return factorized(name, present)
         row, value = next((i, v) for i, v in enumerate(present) if not _hashable(v))
         raise refused_cell(name, row, value) from error
-    none = None if keys is values else (type(None), None)
-    places.pop(none, None)
-    levels = list(places)
-    place: dict[Any, int] = {key: code for code, key in enumerate(levels)} | {none: -1}
-    codes = np.fromiter(map(place.__getitem__, keys), np.int32, len(values))
-    return codes, _objects(levels if keys is values else [value for _, value in levels])
+    levels = list(numbers)
+    if (0 in numbers or 1 in numbers) and not {bool, np.bool_}.isdisjoint(map(type, values)):  # 1 == True
+        codes, pairs = _numbered([(type(value), value) for value in values])
+        levels = [value for _, value in pairs]
+    place = next((i for i, level in enumerate(levels) if level is None), None)
+    if place is not None:
+        codes = np.where(codes == place, -1, codes - (codes > place))
+        del levels[place]
+    return codes.astype(np.int32, copy=False), _objects(levels)
+
+
+def _numbered(values: Sequence[Any]) -> tuple[np.ndarray, Mapping[Any, int]]:
+    """The number of each value, and the values with their numbers, in order of appearance."""
+    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
+    codes = np.fromiter(map(numbers.__getitem__, values), np.int32, len(values))
+    return codes, numbers
 
 
 def _hashable(value: Any) -> bool:

@@ -156,7 +156,7 @@ class BaseBoosting(ExplainedByColumn, ProbabilisticClassifier, ABC):
         self._check()
         table = read_features(self, X, reset=True, categorical=categorical_of(X))
         labels = read_labels(y, table.n_rows)
-        keep_notes(self, X, table, labels)
+        keep_notes(self, table, labels, quiet=isinstance(X, Table))
         rows = read_rows(table, labels, read_weights(sample_weight, table.n_rows))
         self._keep_background(rows.X, rows.weight)
         trainer = Trainer.of(base, rows.X, rows.total, n_stages, self.resample, self.random_state)

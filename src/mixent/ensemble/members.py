@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.delegation import aligned, reads_tables, weight_arguments
 from mixent.core.arrays import Array
+from mixent.data import Table
 from mixent.ensemble.base_estimators import read_base
 from mixent.ensemble.inputs import Columns, Inputs
 from mixent.ensemble.output_columns import OutputColumns
@@ -49,7 +50,7 @@ class Members(ABC):
         """Train copies of the classifiers."""
 
     @abstractmethod
-    def open(self, X: Inputs) -> None:
+    def open(self, X: Inputs) -> list[Table]:
         """Read the columns used in training, once for all rows."""
 
     @abstractmethod
@@ -78,11 +79,13 @@ class NamedMembers(Short, Members):
         """A copy in which each model is replaced by `convert(model, name)`."""
         return replace(self, bases=tuple(convert(base, repr(name)) for name, base in zip(self.names, self.bases)))
 
-    def open(self, X: Inputs) -> None:
+    def open(self, X: Inputs) -> list[Table]:
+        tables = []
         for name, base in zip(self.names, self.bases):
             with noted(f"in the training of {name!r}"):
                 if reads_tables(base):
-                    X.read(self.columns(X, name))
+                    tables.append(X.read(self.columns(X, name)))
+        return tables
 
     def fit(self, X: Inputs, y: np.ndarray, weight: Array | None, seed: int) -> list[Any]:
         out = []
@@ -146,9 +149,8 @@ class EnsembleMembers(Short, Members):
         """A copy with another ensemble."""
         return replace(self, ensemble=convert(self.ensemble, "the ensemble"))
 
-    def open(self, X: Inputs) -> None:
-        if reads_tables(self.ensemble):
-            X.read(None)
+    def open(self, X: Inputs) -> list[Table]:
+        return [X.read(None)] if reads_tables(self.ensemble) else []
 
     def fit(self, X: Inputs, y: np.ndarray, weight: Array | None, seed: int) -> Any:
         return trained(self.ensemble, X.for_fit(self.ensemble, None), y, weight, seed)

@@ -176,12 +176,9 @@ class BaseStacking(ExplainedByColumn, ProbabilisticClassifier):
         self.members_ = members = read_members(self.estimators, inputs, self._prefit)
         self._warn_of_weights(members, given.weight)
         rows = np.flatnonzero(given.counted)
-        if self._prefit:
-            self.fitted_ = self._prefitted(members, given)
-        else:
-            members.open(given.X)
-            self.fitted_ = self._fit_on(members, given, rows)
-        self._keep_notes(given)
+        tables = [] if self._prefit else members.open(given.X)
+        keep_notes(self, *tables, given.labels, quiet=given.X.handed_on)
+        self.fitted_ = self._prefitted(members, given) if self._prefit else self._fit_on(members, given, rows)
         final = members.outputs(self.fitted_, given.X.take(rows), self.decisions)
         self.base_classes_, self.base_names_ = final.classes, final.names
         folds: list[Fold] = []
@@ -196,11 +193,6 @@ class BaseStacking(ExplainedByColumn, ProbabilisticClassifier):
         self._warn_of_labels(outputs, given)
         self.base_errors_ = _errors(outputs, given)
         return outputs, folds, self._without_unpredicted(given, folds)
-
-    def _keep_notes(self, given: FitInput) -> None:
-        """Collect the notes on the columns that have been read, and on the labels."""
-        tables = list(given.X.tables.values())
-        keep_notes(self, tables[0] if given.X.handed_on else given.X.X, *tables, given.labels)
 
     def _without_unpredicted(self, given: FitInput, folds: list[Fold]) -> FitInput:
         """The input without the rows that no given split holds out."""

@@ -22,7 +22,7 @@ from mixent.base.priors import floored
 from mixent.base.progress import progress_bar
 from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array
-from mixent.data import Labels, keep_notes, read_features, read_labels, read_weights
+from mixent.data import Labels, Table, keep_notes, read_features, read_labels, read_weights
 from mixent.ensemble.base_estimators import read_base
 from mixent.ensemble.encoding import ENCODINGS, ColumnEncoding
 
@@ -180,7 +180,7 @@ class TunedClassifier(ExplainedByColumn, ProbabilisticClassifier):
                 f"{type(base).__name__} does not support sample_weight; leave it out, or choose another estimator"
             )
         labels = read_labels(y, table.n_rows)
-        keep_notes(self, X, table, labels)
+        keep_notes(self, table, labels, quiet=isinstance(X, Table))
         codes, keep, classes = _labelled(labels, weight)
         labelled = table.take(keep)
         mass = np.ones(len(codes)) if weight is None else weight[keep]

@@ -17,7 +17,7 @@ from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.driver import Run
-from mixent.data import Labels, Origin, keep_notes, read_labels, read_weights
+from mixent.data import Labels, Origin, Table, keep_notes, read_labels, read_weights
 from mixent.hmm.estimators import HiddenMarkovModel
 from mixent.hmm.fitting import FittedChain, fit_chain, measure, mixed_log_lik
 from mixent.hmm.model import SequenceModel, Steps
@@ -160,7 +160,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
             raise ValueError("init must be 'auto' or 'random', since each class is initialized separately; got a dict")
         sequences, table = self._read_new(X, lengths, groups)
         labels = read_labels(y, sequences.n_sequences)
-        keep_notes(self, X, table, labels)
+        keep_notes(self, table, labels, quiet=isinstance(X, Table))
         weight = read_weights(sample_weight, sequences.n_sequences)
         codes = _known(labels)
         mass = np.bincount(codes, weight, len(labels.classes)).astype(float)

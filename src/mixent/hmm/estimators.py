@@ -15,7 +15,7 @@ from mixent.base.convergence import warn_unconverged
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.driver import Run
-from mixent.data import Column, Schema, keep_notes, read_weights
+from mixent.data import Column, Schema, Table, keep_notes, read_weights
 from mixent.hmm.fitting import FittedChain, fit_chain, matrices_of, measure
 from mixent.hmm.lattice import forward_backward, viterbi
 from mixent.hmm.model import SequenceModel, read_log_emissions
@@ -226,7 +226,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
     def _read_fit(self, X: Any, lengths: Any, groups: Any) -> Sequences:
         if self.emissions == "fitted":
             sequences, table = self._read_new(X, lengths, groups)
-            keep_notes(self, X, table)
+            keep_notes(self, table, quiet=isinstance(X, Table))
             if self.n_states > len(sequences.table.X):
                 raise ValueError(
                     f"n_states={self.n_states} needs at least as many steps; X has {len(sequences.table.X)}"

@@ -212,7 +212,7 @@ class MaxEntClassifier(EntropyModel):
         table = read_features(self, X, reset=True, categorical=self.categorical)
         check_spread(table)
         labels = read_labels(y, table.n_rows)
-        keep_notes(self, X, table, labels)
+        keep_notes(self, table, labels, quiet=isinstance(X, Table))
         given_prior = read_class_prior(self.class_prior, labels.classes)
         rows = training_rows(table, labels, read_weights(sample_weight, table.n_rows))
         plan = self._plan(rows)

@@ -195,7 +195,7 @@ class MaxEntJoint(FittedByRun, Estimator):
         """
         self._check()
         table = read_features(self, X, reset=True, categorical=self.categorical)
-        keep_notes(self, X, table)
+        keep_notes(self, table, quiet=isinstance(X, Table))
         check_spread(table)
         weight = read_weights(sample_weight, table.n_rows)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

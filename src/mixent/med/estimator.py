@@ -120,7 +120,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         self._check()
         table = read_features(self, X, reset=True, categorical=self.categorical)
         labels = read_labels(y, table.n_rows)
-        keep_notes(self, X, table, labels)
+        keep_notes(self, table, labels, quiet=isinstance(X, Table))
         subset = read_subset(labels, read_weights(sample_weight, table.n_rows))
         self.schema_, self.n_rows_, self.classes_ = table.schema, table.n_rows, labels.classes
         self._keep_background(table.take(subset.rows), subset.weight)

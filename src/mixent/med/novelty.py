@@ -238,7 +238,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         """
         self._check()
         table = read_features(self, X, reset=True, categorical=self.categorical)
-        keep_notes(self, X, table)
+        keep_notes(self, table, quiet=isinstance(X, Table))
         weight = read_weights(sample_weight, table.n_rows)
         weight = np.ones(table.n_rows) if weight is None else weight
         if self.density == "hmm":

@@ -86,7 +86,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         table = read_features(self, X, reset=True, categorical=self.categorical)
         check_spread(table)
         labels = read_labels(y, table.n_rows, classes=classes)
-        keep_notes(self, X, table, labels)
+        keep_notes(self, table, labels, quiet=isinstance(X, Table))
         weight = read_weights(sample_weight, table.n_rows)
         columns = varying_columns(table.X, weight)
         plan = self._make_plan(table, columns[0], labels, weight)

@@ -16,7 +16,7 @@ from mixent.base.params import check_choice, check_count, check_flag, check_posi
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.starts import Starts
-from mixent.data import Schema, check_spread, keep_notes, read_features, read_weights
+from mixent.data import Schema, Table, check_spread, keep_notes, read_features, read_weights
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
 from mixent.mixtures.fit_plan import Candidate, FitPlan
 from mixent.mixtures.fitting import Fitted
@@ -242,7 +242,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
     def _fit(self, X: Any, sample_weight: Any) -> Self:
         counts, names = self._check()
         table = read_features(self, X, reset=True, categorical=self.categorical)
-        keep_notes(self, X, table)
+        keep_notes(self, table, quiet=isinstance(X, Table))
         check_spread(table)
         weight = read_weights(sample_weight, table.n_rows)
         varying, constants = varying_columns(table.X, weight)

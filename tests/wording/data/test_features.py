@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixent.data import DataWarning, problems
+from mixent import GaussianMixture
+from mixent.data import DataWarning, config_context, problems
 
 from ...data.test_features import GOOD, fit, frame_with, predict
 
@@ -131,3 +132,60 @@ def test_problems_of_a_column_of_which_most_values_are_numbers():
         "categorical"
     ]
     assert problems(table, ["length"])[0].startswith("column 'length' has 31 categories")
+
+
+@pytest.mark.parametrize(
+    ("column", "note"),
+    [
+        ([None] * 40, "without values, and therefore ignored: column 'c'"),
+        (["$1,204", "$950"] * 20, "text is read as numbers: column 'c' ('$1,204' is 1204)"),
+        (
+            [*map(str, range(38)), "soon", "soon"],
+            "text is read as numbers: column 'c' ('0' is 0; 'soon' in a column of its own)",
+        ),
+        (
+            [*map(str, range(39)), "soon"],
+            "column 'c' has values that are not numbers ('soon'), in 1 of 40 rows; they are treated as missing",
+        ),
+        (["1.2.2024", "3.4.2024"] * 20, "text is read as dates: column 'c' (day, month, year)"),
+        (
+            ["1/2/2024", "3/4/2024"] * 20,
+            "column 'c' holds dates whose order is unclear ('1/2/2024', '3/4/2024') and is read as categories; convert "
+            "the column to dates to change this",
+        ),
+        (
+            ["1,234", "5,678"] * 20,
+            "column 'c' holds numbers whose separator may be a decimal sign or not ('1,234', '5,678') and is read as "
+            "categories; convert the column to numbers to change this",
+        ),
+        (
+            [f"u{i}" for i in range(40)],
+            "text of which hardly two rows are equal, like an identifier, is ignored unless listed in categorical=: "
+            "column 'c' (such as 'u0')",
+        ),
+        (
+            ["Yes", "yes "] * 20,
+            "column 'c' has categories that differ by case or blanks only ('Yes', 'yes '); they are different "
+            "categories; write them alike if they are not",
+        ),
+        (
+            [np.inf, 1.5] * 20,
+            "infinite or huge values (beyond 1e+150) are treated as missing: column 'c' (20 rows)",
+        ),
+    ],
+)
+def test_notes_at_fit(column, note):
+    assert note in fit(pd.DataFrame({"c": column, "x": np.arange(40) / 3}))[1].notes
+
+
+def test_notes_on_many_columns_are_one_sentence():
+    frame = pd.DataFrame({f"c{j}": ["1.5", "2"] for j in range(7)})
+    assert fit(frame)[1].notes == (
+        "text is read as numbers: columns 'c0' ('1.5' is 1.5), 'c1' ('1.5' is 1.5), 'c2' ('1.5' is 1.5), "
+        "'c3' ('1.5' is 1.5), 'c4' ('1.5' is 1.5), ... (7 in all)",
+    )
+
+
+def test_notes_are_errors_on_request():
+    with config_context(strict=True), pytest.raises(ValueError, match="column 'c'.*an error because of strict=True"):
+        GaussianMixture(1).fit(pd.DataFrame({"c": [np.inf, 1.5, 2.5], "x": [1.0, 2, 4]}))

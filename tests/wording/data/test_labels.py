@@ -111,3 +111,10 @@ def test_sample_weight_must_be_finite(made, dtype):
 def test_a_column_vector_y_was_passed():
     with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
         read_labels([[0], [1]], 2)
+
+
+def test_notes_on_labels():
+    assert read_labels(["a", "b", "b", "c", "c", "d"], 6).notes == ("classes 'a', 'd' have one row only; kept",)
+    assert read_labels([0, 0, 1, 1, -1, -1], 6).notes == (
+        "y holds -1, which is taken as a class; mark rows without a label by None or NaN",
+    )
