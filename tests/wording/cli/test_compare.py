@@ -90,7 +90,7 @@ def test_without_skops_a_winner_of_scikit_learn_is_not_saved(mixent, monkeypatch
     [
         (("--budget", "soon"), "--budget must be a time such as 90s, 10m or 2h; got 'soon'"),
         (("--budget", "0"), "--budget must be a time such as 90s, 10m or 2h"),
-        (("--metric", "auc"), "--metric must be one of"),
+        (("--metric", "lift"), "--metric must be one of"),
         (("--report", "a.html", "--no-page"), "--report is not used with --no-page; leave one of them out"),
         (("--report", "a.pdf"), "unknown kind of file '.pdf'"),
         (("--method", "magic"), "unknown method 'magic'"),
