@@ -33,10 +33,10 @@ def trial(model, split):
 CALLS = []
 
 
-def run(models, budget, journal=None):
+def run(models, budget, journal=None, always=()):
     CALLS.clear()
     race = Race(CODES, np.ones(N), "log_loss")
-    methods = {name: Method(model) for name, model in models.items()}
+    methods = {name: Method(model, always=name in always) for name, model in models.items()}
     halving = Halving(race, time.monotonic() + budget)
     runner = Runner(methods, trial, SPLITS, journal or Journal(), policy=halving)
     runner.run()
@@ -97,9 +97,21 @@ def test_what_the_journal_has_is_not_run_again():
         assert set(first.outcomes[name]) <= set(again.outcomes[name])
 
 
-def test_a_method_that_is_the_best_but_too_slow_is_named():
+def test_the_best_on_a_sample_is_not_beaten_by_what_is_quicker():
     runner = run({**MANY, "slow": (0.1, 100.0)}, budget=10.0)
+    assert runner.stage == [5] and "slow" not in runner.dropped
+
+
+def test_a_method_that_is_slow_and_not_the_best_is_named():
+    runner = run({**MANY, "slow": (0.3, 100.0)}, budget=10.0)
     assert "slow" in runner.late and 5 in runner.outcomes["slow"] and 0 not in runner.outcomes["slow"]
+    assert runner.stage != [5]
+
+
+def test_the_class_frequencies_do_not_count_as_a_method():
+    quick = {"good": (0.2, 100.0), "bad": (0.9, 0.001), "frequencies": (1.0, 0.001)}
+    runner = run(quick, budget=10.0, always=("frequencies",))
+    assert runner.stage == [5] and not {0, 6} & set(runner.outcomes["bad"])
 
 
 def test_one_method_alone_runs_whatever_the_budget():

@@ -154,7 +154,7 @@ def compare(
     return Comparison(
         cv=cv,
         candidates=tried,
-        skipped=skipped | runner.dropped,
+        skipped=skipped | {name: why for name, why in runner.dropped.items() if name not in cv.ranking(metric)},
         shape=shape,
         problems=problems,
         metric=metric,
@@ -207,7 +207,9 @@ def _conclusion(
     begun = [name for name, done in runner.outcomes.items() if done]
     recommendation = recommend(cv, tried, metric, estimate, begun)
     winner, failure = (None, "") if samples is None else _refitted(recommendation.method, samples, runner)
-    recommendation = recommendation.with_points(_caveats(runner.late, failure, leaking))
+    recommendation = recommendation.with_points(
+        _caveats([n for n in runner.late if n not in cv.ranking(metric)], failure, leaking)
+    )
     return {"recommendation": recommendation, "estimate": estimate, "winner": winner}
 
 
@@ -258,7 +260,7 @@ def _refitted(name: str, samples: Samples, runner: Runner) -> tuple[Any, str]:
         if runner.end == np.inf:
             return _fitted(samples, every, model), ""
         fold = runner.seconds(name)
-        fitted = limited(partial(_fitted, samples, every), model, max(runner.end - time.monotonic(), 5 + 3 * fold))
+        fitted = limited(partial(_fitted, samples, every), model, max(runner.end - time.monotonic(), 3 + 2 * fold))
         if not isinstance(fitted, Ended):
             return fitted, ""
         rows = runner.splits[max(runner.outcomes[name], key=lambda s: len(runner.splits[s].train))].train

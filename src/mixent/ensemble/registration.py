@@ -164,7 +164,7 @@ register(
     holds=("members_", "estimators", "fitted_", "regions_"),  # members first: they have names
     columns=columns_of_members,
     from_file=combined,
-    recipes=(Recipe("stack", "mixture, MED, forest and boosting combined by maximum entropy", make_stack, 7.0),),
+    recipes=(Recipe("stack", "mixture, MED, forest and boosting combined by maximum entropy", make_stack, 2.5),),
     example=lambda: MaxEntStackingClassifier(_members()),
 )(MaxEntStackingClassifier)
 register(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from mixent.base.text import count
 from mixent.evaluate.race import FOLDS, Race
 from mixent.evaluate.runner import Runner, Split
 from mixent.evaluate.scores import SCALES, as_loss
@@ -17,13 +18,13 @@ SAMPLES = (500, 2_000, 8_000)  # training rows of the samples
 MOST_TESTED = 2_000  # test rows of a sample
 MOST_SAMPLED = 2 / 3  # of the training rows of a fold; a larger sample would hardly save time
 EACH_CLASS = 5  # rows of a class that every sample has
-FIRST = 0.4  # of the budget, for the first rung
+FIRST = 0.5  # of the budget, for the first rung
 NEXT = 0.5  # of the time left, for each of the others
 OVER = 3.0  # times the predicted time after which a fit is ended
 LEAST = 2.0  # seconds that any fit may take
 LONGEST = 30.0  # seconds of the only method that could finish, if the budget is shorter
 MOST_REFIT = 1 / 3  # of the time left that is kept for the fit to all rows
-GROWTH = 1.3  # exponent of the time in the number of rows, while it is not known
+GROWTH = 0.8  # exponent of the time in the number of rows, while it is not known: small fits are mostly overhead
 REFIT = 1.3  # of the time of one fold: roughly the time of a fit to all rows
 
 
@@ -62,7 +63,9 @@ class Halving:
 
     Every method is tried on the first rung: one fold of a sample. Then, rung by rung, the best of those that have
     finished one rung go on to the next, as many as half of the time left allows. Time that is left at the end goes to
-    the others. Methods are compared on the largest stage that they have in common.
+    the others, first to those that were ended on the first rung. Methods are compared on the largest stage that the
+    best method of the stage before has finished, with at least one other: what is too slow for more rows is not beaten
+    by what is left.
 
     Parameters
     ----------
@@ -74,6 +77,7 @@ class Halving:
 
     race: Race
     end: float
+    retried: set[str] = field(default_factory=set)
     cut: set[int] = field(default_factory=set)  # rungs that the end of the time left incomplete
 
     def __call__(self, runner: Runner) -> None:
@@ -83,7 +87,7 @@ class Halving:
         self.n_samples = len(runner.splits) - len(folds)
         self.rungs = [*range(len(folds), len(runner.splits)), *folds]
         self._first(runner)
-        while self._pass(runner):
+        while self._pass(runner) or self._again(runner):
             pass
         runner.stage = self._stage(runner)
         for name in runner.racing:
@@ -92,15 +96,16 @@ class Halving:
                 runner.late.append(name)
 
     def _first(self, runner: Runner) -> None:
-        """Every method on the first rung, each with its share of the time."""
+        """Every method on the first rung, each with a share of the time that grows with its cost."""
         until = self.began + FIRST * (self.end - self.began)
         waiting, shares = set(runner.methods), {}  # type: tuple[set[str], dict[str, float]]
 
         def share(task: Task) -> float:
             if task.model not in shares:
                 waiting.difference_update(n for n in runner.methods if runner.outcomes[n] or n in runner.dropped)
-                left = max(until - time.monotonic(), 0.0) * runner.n_jobs
-                shares[task.model] = max(LEAST, left / max(len(waiting), 1))
+                left, costs = max(until - time.monotonic(), 0.0), [runner.methods[n].cost for n in waiting]
+                share = left * runner.n_jobs * runner.methods[task.model].cost / max(sum(costs), 1e-9)
+                shares[task.model] = max(LEAST, min(2 * share, left))  # most need less
             return shares[task.model]
 
         names = sorted(runner.methods, key=lambda name: runner.methods[name].cost)
@@ -110,6 +115,25 @@ class Halving:
                 runner.late.remove(name)
                 del runner.dropped[name]
                 self._perform(runner, [name], 0, lambda task: max(LONGEST, self.end - self.began))
+
+    def _again(self, runner: Runner) -> bool:
+        """Give the methods that were ended on the first rung the time that is left, once; whether one has finished."""
+        ended = [n for n in runner.late if not runner.outcomes[n] and n not in self.retried]
+        names = sorted(ended, key=lambda name: -runner.methods[name].cost)[: runner.n_jobs]  # they had the least time
+        left = self._left(runner)
+        if not names or left < LEAST:
+            return False
+        for name in names:
+            self.retried.add(name)
+            runner.late.remove(name)
+            del runner.dropped[name]
+        self._perform(runner, names, 0, lambda task: left)
+        return any(map(runner.outcomes.__getitem__, names)) or self._again(runner)
+
+    def _left(self, runner: Runner) -> float:
+        """Seconds that are left but for the fit to all rows."""
+        left = self.end - time.monotonic()
+        return left - min(self._refit(runner), MOST_REFIT * left)
 
     def _pass(self, runner: Runner) -> bool:
         """Take methods from rung to rung; whether any could go on."""
@@ -135,17 +159,26 @@ class Halving:
         split, before = self.rungs[rung], self.rungs[rung - 1]
         ready = [n for n in runner.racing if self._scored(runner, n, before) and split not in runner.outcomes[n]]
         ready.sort(key=lambda name: self._score(runner, name, rung - 1))
-        left = self.end - time.monotonic()
-        left -= min(self._refit(runner), MOST_REFIT * left)
-        time_left, chosen = NEXT * left * runner.n_jobs, {}
+        left = self._left(runner)
+        time_left = NEXT * left * runner.n_jobs
+        chosen: dict[str, float] = {}
         for name in ready:
             needed = 0.0 if runner.in_journal(name, split) else self._predicted(runner, name, rung)
-            if needed <= min(time_left, left):
+            if needed <= left and (needed <= time_left or not chosen):
                 chosen[name] = needed
                 time_left -= needed
         there = [n for n in runner.racing if self._scored(runner, n, split)]
-        alone = len(chosen) + len(there) < 2 and len(runner.racing) > 1  # more of one method compares nothing
-        return {} if alone else chosen
+        return chosen if self._counts(runner, [*chosen, *there], rung) else {}
+
+    def _counts(self, runner: Runner, names: list[str], rung: int) -> bool:
+        """Whether a rung with these methods compares the best: two of them, with the best of the rung before."""
+        real = [n for n in runner.methods if not runner.methods[n].always and runner.outcomes[n]]
+        if len([name for name in names if name in real]) < min(2, len(real)):
+            return False
+        if rung == 0:
+            return True
+        before = {n: self._score(runner, n, rung - 1) for n in real if self._scored(runner, n, self.rungs[rung - 1])}
+        return not before or min(before, key=before.__getitem__) in names
 
     def _scored(self, runner: Runner, name: str, split: int) -> bool:
         outcome = runner.outcomes[name].get(split)
@@ -164,7 +197,7 @@ class Halving:
         n, seconds = known[-1]
         growth = GROWTH
         if len(known) > 1 and known[-2][0] < n and min(seconds, known[-2][1]) > 0:
-            growth = float(np.clip(np.log(seconds / known[-2][1]) / np.log(n / known[-2][0]), 1.0, 3.0))
+            growth = float(np.clip(np.log(seconds / known[-2][1]) / np.log(n / known[-2][0]), 0.5, 3.0))
         return seconds * (sizes[rung] / n) ** growth if sizes[rung] > n else seconds
 
     def _refit(self, runner: Runner) -> float:
@@ -178,16 +211,14 @@ class Halving:
         return 0.0
 
     def _stage(self, runner: Runner) -> list[int]:
-        """The folds of all rows, or else the largest sample, that at least two methods have finished."""
-        least = min(2, sum(any(self._scored(runner, n, s) for s in runner.outcomes[n]) for n in runner.methods))
-        full = []
-        for rung in range(len(self.rungs) - 1, -1, -1):
-            split = self.rungs[rung]
-            done = [n for n in runner.racing if self._scored(runner, n, split)]
-            if len(done) >= least and split not in self.cut:
-                full = self.rungs[self.n_samples : rung + 1] if rung >= self.n_samples else [split]
+        """The folds of all rows, or else the sample, up to the last rung that tells which method is the best."""
+        last = 0
+        for rung in range(1, len(self.rungs)):
+            done = [n for n in runner.methods if self._scored(runner, n, self.rungs[rung])]
+            if self.rungs[rung] in self.cut or not self._counts(runner, done, rung):
                 break
-        return full or [self.rungs[0]]
+            last = rung
+        return self.rungs[self.n_samples : last + 1] if last >= self.n_samples else [self.rungs[last]]
 
     def _reason(self, runner: Runner, name: str) -> str:
         """How far a method came, and how it compared there."""
@@ -199,7 +230,7 @@ class Halving:
         best, scale = min(scores, key=scores.__getitem__), SCALES[self.race.metric]
         value = {n: scale.text(as_loss(scores[n], self.race.metric)) for n in (name, best)}
         n_train = len(runner.splits[self.rungs[rung]].train)
-        where = f"a sample of {n_train} rows" if rung < self.n_samples else f"{rung - self.n_samples + 1} folds"
+        where = f"a sample of {n_train} rows" if rung < self.n_samples else count(rung - self.n_samples + 1, "fold")
         there = f"stopped after {where}: {scale.heading} {value[name]}"
         if name == best:
             return f"{there}, the best there, but the time budget did not allow for more"

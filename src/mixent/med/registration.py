@@ -166,7 +166,7 @@ register(
     to_file=storable_kernel,
     recipes=(
         Recipe("linear MED", "maximum margin, linear", _linear, 0.5),
-        Recipe("RBF MED", "maximum margin, RBF kernel", _rbf, 3.0, too_many_constraints),
+        Recipe("RBF MED", "maximum margin, RBF kernel", _rbf, 1.5, too_many_constraints),
     ),
 )(MEDClassifier)
 register(
