@@ -117,3 +117,13 @@ def test_the_class_frequencies_do_not_count_as_a_method():
 def test_one_method_alone_runs_whatever_the_budget():
     runner = run({"only": (0.3, 0.1)}, budget=1e-6)
     assert runner.stage and not runner.dropped
+
+
+def test_a_file_keeps_samples_apart_from_folds(tmp_path):
+    path = tmp_path / "folds.jsonl"
+    first = run(MANY, 10.0, Journal.open(path, "compare", "same"))
+    journal = Journal.open(path, "compare", "same")
+    for name in MANY:
+        for split, outcome in first.outcomes[name].items():
+            kept = journal.get(name, "", 0, SPLITS[split].fold, SPLITS[split].sample)
+            assert kept is not None and kept.record == outcome.record

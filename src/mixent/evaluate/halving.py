@@ -211,7 +211,7 @@ class Halving:
         return 0.0
 
     def _stage(self, runner: Runner) -> list[int]:
-        """The folds of all rows, or else the sample, up to the last rung that tells which method is the best."""
+        """The folds of all rows, or else the sample, up to the last rung that compares the best methods."""
         last = 0
         for rung in range(1, len(self.rungs)):
             done = [n for n in runner.methods if self._scored(runner, n, self.rungs[rung])]
