@@ -122,7 +122,7 @@ def test_a_tree_and_its_model_agree():
     for tree, message in ((wide, "other columns than its model"), (other, "other classes than its model")):
         forest.estimators_[0].tree_ = tree
         refused(forest, f"holds a tree that is damaged: it has {message}")
-    refused(whole, "it is no part of a model of trees")
+    refused(whole, "it is not part of a model of trees")
     forest.estimators_[0].tree_ = whole
     del forest.estimators_[0].n_features_in_  # scikit-learn would then take rows of any width
     refused(forest, "its number of columns is missing")
@@ -165,7 +165,7 @@ def test_damaged_boosting_is_refused(change, message):
     model = histograms()
     change(model)
     refused(model, message)
-    refused(model._predictors, "it is no part of a model of trees")
+    refused(model._predictors, "it is not part of a model of trees")
 
 
 def fewer_sets(model):

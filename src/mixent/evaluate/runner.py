@@ -183,7 +183,9 @@ class Runner:
 
     @property
     def n_total(self) -> int:
-        """Folds finished, and those to finish of the methods that go on."""
+        """Folds finished, and those to finish of the methods that go on; before the first plan, all folds."""
+        if not self.planned:
+            return len(self.methods) * sum(split.sample is None for split in self.splits)
         racing = set(self.racing)
         return self.n_done + sum(name in racing and split not in self.outcomes[name] for name, split in self.planned)
 
