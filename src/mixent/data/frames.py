@@ -218,7 +218,8 @@ def _from_text(series: Any, name: str, declared: bool) -> Raw:
     elif hasattr(native, "dictionary_encode"):  # pyarrow
         encoded = native if hasattr(native.type, "index_type") else native.dictionary_encode()
         whole = encoded.combine_chunks()
-        codes, levels = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False), whole.dictionary.to_pylist()
+        codes = whole.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)  # they may be unsigned
+        levels = whole.dictionary.to_pylist()
     elif hasattr(native, "replace_strict"):  # polars
         levels = native.drop_nulls().unique(maintain_order=True).cast(str).to_list()
         codes = native.cast(str).replace_strict(levels, range(len(levels)), default=-1).to_numpy() if levels else None
