@@ -271,11 +271,9 @@ def live_on(screen: Screen) -> bool | Console:
 def print_comparison(screen: Screen, comparison: Comparison) -> None:
     """The table of scores, best method first, methods left out or failed, and the recommendation."""
     cv = comparison.cv
-    repeats, n_folds = len(cv.folds), int(cv.folds.max()) + 1
-    often = f", {repeats} times" if repeats > 1 else ""
     weighted = "; rows are weighted" if cv.sample_weight is not None else ""
     screen.print()
-    screen.print(f"{n_folds}-fold cross-validation{often}, settings chosen inside: means over the folds{weighted}")
+    screen.print(f"Mean scores of {cv.design}, settings chosen inside{weighted}")
     screen.print()
     screen.table(_scores(comparison))
     if any(candidate.from_mixent for candidate in comparison.candidates.values()):

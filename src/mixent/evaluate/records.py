@@ -101,6 +101,14 @@ class CrossValidation(Result, Recorded):
                 rows.append({"method": method, "metric": metric, "mean": mean, "sd": sd, "folds": len(values)})
         return rows
 
+    @property
+    def design(self) -> str:
+        """How rows were held out, in words; a time budget may leave one part of them."""
+        repeats, folds = len(self.folds), int(self.folds.max()) + 1
+        if folds == 1:
+            return f"one held-out part of {count(int((self.folds[0] == 0).sum()), 'row')}"
+        return f"{folds}-fold cross-validation" + (f", repeated {repeats} times" if repeats > 1 else "")
+
     def ranking(self, metric: str = "log_loss") -> list[str]:
         """Methods that worked in every fold, the best first: that of the lowest mean (of the highest, for the AUC)."""
         means = {method: _mean(as_loss(self.values(method, metric), metric)) for method in self.methods}

@@ -123,11 +123,9 @@ class _Page:
 
 def _compared(cv: CrossValidation, n_columns: int) -> list[Content]:
     known = labelled_rows(cv.y)
-    repeats, folds = len(cv.folds), int(cv.folds.max()) + 1
-    again = f", repeated {repeats} times" if repeats > 1 else ""
     text = (
         f"{count(len(cv.methods), 'method')} on {count(len(cv.y), 'row')} and {count(n_columns, 'column')}, "
-        f"{len(cv.classes)} classes, in {folds}-fold stratified cross-validation{again}. All methods used the same "
+        f"{len(cv.classes)} classes, by {cv.design}. All methods used the same "
         "folds, and every score is of rows not used for fitting."
     )
     if cv.sample_weight is not None:

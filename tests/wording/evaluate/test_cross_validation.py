@@ -1,5 +1,7 @@
 """Wording of evaluate, cross validation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -74,3 +76,10 @@ def test_a_method_without_probabilities():
     assert cv.failures == {
         "svc": "TypeError: LinearSVC has no predict_proba; wrap it in sklearn's CalibratedClassifierCV"
     }
+
+
+def test_the_design_is_stated_in_words():
+    cv = cross_validate({"a": GaussianNB()}, X, Y, folds=3, repeats=2)
+    assert cv.design == "3-fold cross-validation, repeated 2 times"
+    one_part = replace(cv, folds=np.where(cv.folds[:1] == 0, 0, -1))
+    assert one_part.design == f"one held-out part of {(cv.folds[0] == 0).sum()} rows"
