@@ -12,7 +12,6 @@ import io
 import json
 import math
 import os
-import secrets
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -23,6 +22,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+
+from mixent.core.writing import replacing
 
 FORMAT = 3  # the only supported version: formats 1 and 2 were never released
 MAX_BYTES = 2 << 30
@@ -67,25 +68,15 @@ def save(
     body = writer.encode(tree, "model")
     counts = {"n_arrays": len(writer.arrays)} | ({"n_foreign": len(writer.foreign)} if writer.foreign else {})
     header = {"format": "mixent", "format_version": FORMAT, **about, **counts, "model": body}
-    path = Path(path)
-    if path.exists() and not path.is_file():
-        kind = IsADirectoryError if path.is_dir() else OSError
-        raise kind(f"{path} is not a regular file; pass the name of a file to write the model to")
-    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with part.open("xb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as pack_file:
-            text = json.dumps(header, allow_nan=False)
-            pack_file.writestr(zipfile.ZipInfo(_HEADER, _STAMP), text, zipfile.ZIP_DEFLATED)
-            for i, data in enumerate(writer.foreign):
-                pack_file.writestr(zipfile.ZipInfo(_foreign_name(i), _STAMP), data, zipfile.ZIP_DEFLATED)
-            for i, values in enumerate(writer.arrays):
-                buffer = io.BytesIO()
-                np.lib.format.write_array(buffer, values, version=(1, 0), allow_pickle=False)
-                pack_file.writestr(zipfile.ZipInfo(_array_name(i), _STAMP), buffer.getvalue(), zipfile.ZIP_DEFLATED)
-        part.replace(path)  # atomic: a reader never sees an incomplete file
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    text = json.dumps(header, allow_nan=False)
+    with replacing(path) as part, zipfile.ZipFile(part, "x", zipfile.ZIP_DEFLATED) as pack_file:
+        pack_file.writestr(zipfile.ZipInfo(_HEADER, _STAMP), text, zipfile.ZIP_DEFLATED)
+        for i, data in enumerate(writer.foreign):
+            pack_file.writestr(zipfile.ZipInfo(_foreign_name(i), _STAMP), data, zipfile.ZIP_DEFLATED)
+        for i, values in enumerate(writer.arrays):
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, values, version=(1, 0), allow_pickle=False)
+            pack_file.writestr(zipfile.ZipInfo(_array_name(i), _STAMP), buffer.getvalue(), zipfile.ZIP_DEFLATED)
 
 
 def load(
