@@ -365,3 +365,15 @@ def test_progress_is_told():
     told = []
     HMMClassifier(2, progress=lambda *a: told.append(a)).fit(X, y)
     assert told and told[0][1] == 500 and "objective" in told[0][2]
+
+
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e6, 1e7, 1e8, 1e10, 1e50])
+def test_outliers_before_forbidden_transitions_keep_distributions(size):
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.normal(0, 0.01, (30, 2)), rng.normal(1, 1, (30, 2))]  # quiet, then loud
+    new = np.array([[0.0, size, 0.0, 1.0], [size, size, 0.0, 0.0], [-size, 0.5 * size, size, -size]])
+    model = HiddenMarkovModel(2, topology="left-right", random_state=0).fit(X)
+    np.testing.assert_allclose(model.predict_proba(new).sum(axis=-1), 1.0, rtol=1e-12)
+    assert (model.predict_proba(new)[:, 0, 0] == 1).all()  # sequences begin in state 0
+    classifier = HMMClassifier(2, topology="left-right", random_state=0).fit(X, np.repeat([0, 1], 15))
+    np.testing.assert_allclose(classifier.predict_proba(new).sum(axis=1), 1.0, rtol=1e-12)
