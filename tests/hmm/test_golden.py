@@ -35,7 +35,7 @@ def test_baum_welch_is_that_of_hmmlearn(cases, name):
         init=start,
         accelerate=False,
         tol=0.0,
-        max_iter=n_iter + 1,
+        max_iter=n_iter,
         categorical=[0] if name == "categorical" else "auto",
     )
     with pytest.warns(UserWarning, match="max_iter"):

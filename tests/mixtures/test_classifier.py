@@ -88,7 +88,7 @@ def test_spherical_em_is_that_of_document_003(draw, soft_start, name, equal, n_p
     X, _ = draw(n=200, d=2)
     start = soft_start(200, 3)
     p, mu, sigma = spherical_em(X, start, n_passes, equal)
-    mixture = GaussianMixture(3, name, prior=None, init=start, tol=0, max_iter=n_passes + 1, accelerate=False)
+    mixture = GaussianMixture(3, name, prior=None, init=start, tol=0, max_iter=n_passes, accelerate=False)
     with pytest.warns(ConvergenceWarning, match="max_iter was reached"):
         mixture.fit(X)
     order = np.argsort(-p)

@@ -100,7 +100,8 @@ class Status(Enum):
 class Stop:
     """Stopping rule: the gain per unit of weight of a plain update is below `tol`, or `max_passes` are done.
 
-    For a shortened step, `tol` is multiplied by the ratio of its size to the full one.
+    Passes evaluate updates; the evaluation of the start is not counted, so that one pass is one update. For a shortened
+    step, `tol` is multiplied by the ratio of its size to the full one.
     """
 
     tol: float = 1e-6
@@ -236,7 +237,7 @@ class _Loop(Generic[P, R, S]):
         if params is None:
             raise ValueError("run needs initial parameters: pass params or resume")
         self.params, self.memory = params, None
-        self.n_pass, self.segment, self.step, self.trace = 0, 0, self.problem.first_step, []
+        self.n_pass, self.segment, self.step, self.trace = -1, 0, self.problem.first_step, []  # the start is pass 0
         self._mark()
         total, self.objective, note = self._evaluate(params)
         self._record(self.objective, float("nan"), "start", isfinite(self.objective), note)

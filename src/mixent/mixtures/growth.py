@@ -148,8 +148,8 @@ def _log_likelihood(fitted: Fitted) -> float:
 def passes_of(starts: Starts) -> int:
     """Return the number of passes over the rows of all starts; resuming a short run takes one pass."""
     if not starts.short:
-        return starts.run.n_passes
-    passes = sum(short.n_passes for short in starts.short)
+        return len(starts.run.trace)
+    passes = sum(len(short.trace) for short in starts.short)
     best = starts.short[starts.best]
     if starts.run.trace is not best.trace:
         resumed = [step.n_pass for step in best.trace if step.accepted][-1]
@@ -194,7 +194,7 @@ class _Growth:
         if chosen is None:
             full.append(self._fit(candidate, start, doubled))
             chosen = self._best(full, candidate, before) or self._fallback(full, candidate, start, doubled)
-        passes = sum(fitted.run.n_passes for fitted in full)
+        passes = sum(len(fitted.run.trace) for fitted in full)
         evaluations = sum(p.evaluations for p in proposals) + passes * plan.table.n_rows * candidate.n_components
         return _stage(candidate, chosen, evaluations, (structured.objectives / plan.total_weight).tolist())
 
@@ -230,7 +230,7 @@ class _Growth:
         problem = self.plan.problem(candidate, start)
         source = self.plan.source(problem.family, candidate.n_components)
         with self.plan.executor(candidate.n_components) as executor:
-            return finish(problem, run(problem, source, doubled, stop=Stop(0.0, 1), executor=executor))
+            return finish(problem, run(problem, source, doubled, stop=Stop(0.0, 0), executor=executor))
 
 
 # --- candidates ------------------------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ def propose(
     with plan.executor(P) as executor:
         source = plan.source(problem.family, P, table)
         result = run(problem, source, start, stop=BRIEF, executor=executor, observers=[last.append])
-    evaluations = result.n_passes * plan.table.n_rows * P
+    evaluations = len(result.trace) * plan.table.n_rows * P
     if not last:
         return Proposals(result.params, np.full(P, -np.inf), [], evaluations)
     objectives = problem.each(last[-1].params, last[-1].total)
