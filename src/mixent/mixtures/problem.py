@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mixent.core.arrays import Array, log_sum_exp, safe_log, softmax_columns
+from mixent.core.arrays import Array, log_sum_exp, safe_log, softmax_columns, weighted_total
 from mixent.core.blocks import Block
 from mixent.core.driver import Problem
 from mixent.core.stats import Stats
@@ -239,11 +239,9 @@ class MixtureProblem(Short, Problem):
 def _normalize(log_joint: Array, block: Block) -> float:
     """Replace log p(k, x) by weighted responsibilities in place and return the weighted log-likelihood."""
     log_lik = softmax_columns(log_joint)
-    if block.weight is None:
-        return float(log_lik.sum())
-    log_joint *= block.weight
-    # a row of weight zero is excluded, even if its density is zero
-    return float(np.where(block.weight > 0, log_lik, 0.0) @ block.weight)
+    if block.weight is not None:
+        log_joint *= block.weight
+    return weighted_total(log_lik, block.weight)
 
 
 def _class_counts(weights: Array, label: Array | None, allowed: Array | None, resp: Array) -> Array:
