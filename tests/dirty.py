@@ -113,7 +113,7 @@ DIRT = {
     "American dates": Dirt({"date": DAYS.strftime("%m/%d/%Y")}, date_columns("date", DAYS), "date"),
     "dates": Dirt({"when": DAYS}, date_columns("when", DAYS)),
     "identifier": Dirt({"id": text(EVERY * 7919 % 10007, "K-{:05}")}, {}, "id"),
-    "constant column": Dirt({"constant": ["same"] * N}, {"constant": ["same"] * N}),
+    "constant column": Dirt({"constant": ["same"] * N}, {"constant": ["same"] * N}, "constant"),
     "booleans with missing values": Dirt(
         {"flag": with_cells(FLAG.tolist(), {4: None})},
         {"flag": pd.array(with_cells(FLAG.tolist(), {4: None}), dtype="boolean")},
