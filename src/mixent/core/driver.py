@@ -176,6 +176,15 @@ class Run(Short, Generic[P]):
         return f"{self.message} ({self.n_passes} passes, objective {self.objective:.6g})"
 
     @property
+    def objectives(self) -> list[float]:
+        """The objective of the accepted parameters after each pass."""
+        best, values = self.trace[0].objective, []
+        for step in self.trace[1:]:
+            best = step.objective if step.accepted else best
+            values.append(best)
+        return values
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Descriptions of the repairs."""
         return tuple(s.note for s in self.trace if s.note and s.kind == "repair")

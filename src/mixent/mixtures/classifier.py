@@ -88,7 +88,7 @@ class MixtureClassifier(BayesMixture):
         Index of the class of each component.
     class_given_component_ : (C, K) array
         p(class | component).
-    means_, covariances_, category_probabilities_
+    means_, covariances_, precisions_, category_probabilities_
         Parameters of the components, see `GaussianMixture`.
     n_components_ : (C,) array of int
         Number of components of each class.

@@ -29,7 +29,7 @@ from mixent.mixtures.problem import MixtureParams, MixtureProblem
 if TYPE_CHECKING:
     from mixent.mixtures.growth import Stage
 
-STRUCTURES = tuple(name for name in COVARIANCES if name.isupper())
+STRUCTURES = tuple(COVARIANCES)
 
 
 class GaussianMixture(DensityMixin, MixtureModel):
@@ -48,9 +48,9 @@ class GaussianMixture(DensityMixin, MixtureModel):
         Number of components. "auto" selects it, see `search`.
     covariance : str, list of str, or "auto", default="VVV"
         One of the 14 covariance structures of Celeux and Govaert [2]_, whose letters stand for volume, shape and
-        orientation: Equal, Variable or Identity (EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV); or
-        scikit-learn's names "spherical", "diag", "tied", "full". From a list, or with "auto" from all 14, the best
-        structure is selected.
+        orientation: Equal, Variable or Identity (EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV).
+        scikit-learn's "spherical", "diag", "tied" and "full" are VII, VVI, EEE and VVV. From a list, or with "auto"
+        from all 14, the best structure is selected.
     prior : "auto", float, None or MixturePrior, default="auto"
         Number of pseudo-rows that shrink each covariance towards the covariance within the initial clusters; "auto" is
         the number of numeric columns + 2 (compare [4]_), None is maximum likelihood. A `MixturePrior` also has the
@@ -89,6 +89,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
         Means of the numeric columns.
     covariances_ : (K, d, d) array
         Covariances of the numeric columns.
+    precisions_ : (K, d, d) array
+        Inverses of the covariances; constant columns have an infinite precision.
     category_probabilities_ : dict of column -> (K, values) array
         Probabilities of the values of each categorical column.
     n_components_ : int
@@ -99,6 +101,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
         Number of free parameters.
     lower_bound_ : float
         Objective per unit of weight.
+    lower_bounds_ : list of float
+        Objective per unit of weight after each iteration.
     run_ : Run
         Result of EM: `status`, `trace` (one entry per pass), `objective`.
     search_ : list of dict
@@ -321,7 +325,9 @@ class GaussianMixture(DensityMixin, MixtureModel):
         self.n_components_ = fitted.params.n_components
         gaussian = fitted.problem.family.gaussian
         self.covariance_ = gaussian.groups[0].structure if gaussian is not None else None
-        self.lower_bound_ = fitted.run.objective / max(plan.total_weight, 1e-300)
+        weight = max(plan.total_weight, 1e-300)
+        self.lower_bound_ = fitted.run.objective / weight
+        self.lower_bounds_ = [objective / weight for objective in fitted.run.objectives]
 
     @property
     def weights_(self) -> Array:

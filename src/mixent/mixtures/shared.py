@@ -90,7 +90,7 @@ class SharedMixtureClassifier(BayesMixture):
         p(class | component).
     component_class_ : (K,) array of int
         Index of the most probable class of each component.
-    means_, covariances_, category_probabilities_
+    means_, covariances_, precisions_, category_probabilities_
         Parameters of the components, see `GaussianMixture`.
     n_components_ : int
         Number of components.

@@ -335,12 +335,8 @@ COVARIANCES: dict[str, Structure] = {
         Structure("VVV", False, False, _vvv, lambda K, d: K * _b(d)),
     )
 }
-_NAMES = tuple(COVARIANCES)
-# scikit-learn's names
-COVARIANCES |= {
-    alias: COVARIANCES[name]
-    for alias, name in [("spherical", "VII"), ("diag", "VVI"), ("tied", "EEE"), ("full", "VVV")]
-}
+# names in scikit-learn, which messages translate; its `covariances_` have another shape for each of them
+ELSEWHERE = {"spherical": "VII", "diag": "VVI", "tied": "EEE", "full": "VVV"}
 
 
 def get_structure(name: str, also: str = "") -> Structure:
@@ -348,14 +344,13 @@ def get_structure(name: str, also: str = "") -> Structure:
 
     Examples
     --------
-    >>> get_structure("diag")
+    >>> get_structure("VVI")
     <VVI>
     """
     if isinstance(name, str) and name in COVARIANCES:
         return COVARIANCES[name]
-    close = difflib.get_close_matches(str(name).upper(), _NAMES, 1) or difflib.get_close_matches(
-        str(name).lower(), COVARIANCES, 1
-    )
+    close = difflib.get_close_matches(str(name).upper(), COVARIANCES, 1)
+    close = close or [ELSEWHERE[other] for other in difflib.get_close_matches(str(name).lower(), ELSEWHERE, 1)]
     hint = f" Did you mean {close[0]!r}?" if close else ""
     extra = f", or {also}" if also else ""
     raise ValueError(f"covariance must be one of {', '.join(COVARIANCES)}{extra}; got {name!r}.{hint}")
