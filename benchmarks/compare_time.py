@@ -4,6 +4,9 @@
     python -m benchmarks.compare_time --shapes 150x12       some of them
     python -m benchmarks.compare_time --all-methods         with default mixtures and kernel MED
     python -m benchmarks.compare_time --budget 30           the recommendation within a budget (long; resumable)
+    python -m benchmarks.compare_time --measure > FILE      seconds and log-loss of each method on samples and two folds
+
+What `--measure` prints is tests/golden/budgets.json: a test replays the rule of budgets with it, on a simulated clock.
 
 The tables are simulated; `--data FOLDER` adds the CSV files of a folder, whose last column is the class. Run it on idle
 cores: the seconds are those of a clock. Comparisons without limits are kept in `--out` and not computed again.
@@ -16,20 +19,27 @@ import json
 import time
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import mixent
+from mixent.base.folds import assign_folds
 from mixent.comparison import candidates
 from mixent.comparison.shape import read_table, shape_of
 from mixent.data import read_labels
+from mixent.evaluate.cross_validation import score_fold
+from mixent.evaluate.halving import samples_of
+from mixent.evaluate.runner import Method, Quiet, Runner, splits_of
+from mixent.evaluate.samples import read_samples
 
 GOALS = {"150x12": 20, "500x10": 30, "1000x12": 45, "5000x20": 180, "20000x12": 180}  # seconds, on two idle cores
 BUDGETED = ("1000x12", "2000x15", "5000x20", "10000x10", "20000x12")
 SLOW = ("mixture", "shared mixture", "RBF MED")  # default mixtures and kernel MED
 CLOSE, CLOSE_ABSOLUTE = 0.05, 0.01  # share of the log-loss, or nats: what counts as the same answer
+LONGEST = 300.0  # seconds of a fit that `--measure` waits for
 GRACE = 10.0  # seconds beyond the budget within which a command must end
 
 
@@ -85,6 +95,26 @@ def time_line(name: str, X: Any, y: Any, left_out: tuple[str, ...] = SLOW, **opt
     return {"table": name, "seconds": round(seconds, 1), "goal": GOALS.get(name), "late": late, "fit_seconds": fits}
 
 
+def measured(name: str, X: Any, y: Any, jobs: int = 2) -> dict[str, Any]:
+    """Training rows, size of the sample, fold, seconds and log-loss of each method on samples and on two folds."""
+    table = read_table(X, "auto")
+    samples = read_samples(table, y)
+    tried, _ = candidates(shape_of(table, samples.labels))
+    folds = splits_of(assign_folds(samples.labels, folds=5, repeats=1, random_state=0))
+    splits = [*samples_of(folds[0], samples.codes, np.random.default_rng(0)), *folds[:2]]
+    methods = {name: Method(candidate.estimator, cost=candidate.cost) for name, candidate in tried.items()}
+    runner = Runner(methods, Quiet(partial(score_fold, samples)), splits, n_jobs=jobs, limit=LONGEST, give_up=True)
+    runner.run()
+    lines = {}
+    for method, done in runner.outcomes.items():
+        places = [(splits[s], outcome.record) for s, outcome in sorted(done.items())]
+        lines[method] = [
+            [len(p.train), p.sample, p.fold, round(r["fit_seconds"] + r["predict_seconds"], 3), round(r["log_loss"], 4)]
+            for p, r in places
+        ]
+    return {"table": name, "methods": lines}
+
+
 def budget_line(name: str, X: Any, y: Any, budget: float, out: Path) -> dict[str, Any]:
     """The log-loss of what a budget recommends beside the best, both in a comparison without limits."""
     kept = out / f"{name}.json"
@@ -107,13 +137,17 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     parser.add_argument("--data", type=Path, help="a folder of CSV files")
     parser.add_argument("--all-methods", action="store_true")
     parser.add_argument("--budget", type=float, help="seconds")
+    parser.add_argument("--measure", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/compare_time"))
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args(arguments)
-    shapes = asked.shapes if asked.shapes is not None else list(GOALS if asked.budget is None else BUDGETED)
+    timing = asked.budget is None and not asked.measure
+    shapes = asked.shapes if asked.shapes is not None else list(GOALS if timing else BUDGETED)
     lines = []
     for table in tables(shapes, asked.data):
-        if asked.budget is None:
+        if asked.measure:
+            line = measured(*table, asked.jobs)
+        elif asked.budget is None:
             line = time_line(*table, left_out=() if asked.all_methods else SLOW, n_jobs=asked.jobs)
         else:
             asked.out.mkdir(parents=True, exist_ok=True)

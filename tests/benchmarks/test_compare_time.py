@@ -14,3 +14,11 @@ def test_slow_methods_are_left_out():
     X, y = compare_time.simulated("60x6")
     names = compare_time.names_without(X, y, compare_time.SLOW)
     assert "random forest" in names and not set(names) & set(compare_time.SLOW)
+
+
+def test_measured_methods_have_samples_and_two_folds(monkeypatch):
+    chosen = compare_time.candidates
+    monkeypatch.setattr(compare_time, "candidates", lambda shape: chosen(shape, names=["naive Bayes"], baselines=False))
+    methods = compare_time.measured("60x6", *compare_time.simulated("60x6"), jobs=1)["methods"]
+    assert [line[:3] for line in methods["naive Bayes"]] == [[48, None, 0], [48, None, 1]]
+    assert all(line[3] > 0 and 0 < line[4] < 5 for line in methods["naive Bayes"])

@@ -84,6 +84,7 @@ class Recipe:
     cost : rough cost relative to the other methods; a time budget begins with the cheap ones
     left_out : Shape -> the reason why it is not tried on such a table, or None
     kind : "classical", "scikit-learn" or another (default: the package of the registered estimator)
+    growth : the time of a fit grows about as this power of the number of rows, from a few hundred to many thousands
     """
 
     name: str
@@ -92,3 +93,4 @@ class Recipe:
     cost: float = 1.0
     left_out: Callable[[Shape], str | None] = always
     kind: str = ""
+    growth: float = 0.8

@@ -106,9 +106,23 @@ FREQUENCIES = Recipe("most frequent class", "class frequencies for every row", _
 BASELINES = (
     FREQUENCIES,
     Recipe("logistic regression", "linear; penalty chosen by cross-validation", _logistic, 0.3, kind=KIND),
-    Recipe("gradient boosting", "boosted trees; their number chosen by early stopping", _boosting, 0.5, kind=KIND),
-    Recipe("random forest", "averaged trees; size of the leaves chosen by out-of-bag scores", _forest, 1.0, kind=KIND),
-    Recipe("RBF SVM", "support vector machine with Platt scaling", _svm, 0.8, _no_platt, KIND),
+    Recipe(
+        "gradient boosting",
+        "boosted trees; their number chosen by early stopping",
+        _boosting,
+        0.5,
+        kind=KIND,
+        growth=0.5,
+    ),
+    Recipe(
+        "random forest",
+        "averaged trees; size of the leaves chosen by out-of-bag scores",
+        _forest,
+        1.0,
+        kind=KIND,
+        growth=1.0,
+    ),
+    Recipe("RBF SVM", "support vector machine with Platt scaling", _svm, 0.8, _no_platt, KIND, growth=1.6),
     Recipe("naive Bayes", "columns independent within each class", _naive_bayes, 0.05, kind=KIND),
     Recipe(
         "k nearest neighbors",
@@ -117,5 +131,6 @@ BASELINES = (
         0.2,
         _no_weights,
         KIND,
+        growth=1.2,
     ),
 )

@@ -28,6 +28,7 @@ class Candidate(Short):
     kind: str  # "mixent", "classical", "scikit-learn", "baseline", the package of a registered estimator, or "given"
     about: str  # a short description
     cost: float = 1.0  # approximate relative cost; with a time budget, cheap methods are tried first
+    growth: float = 0.8  # exponent of the time in the number of rows
 
     @property
     def from_mixent(self) -> bool:
@@ -98,7 +99,6 @@ def candidates(
     chosen += [recipe for recipe in BASELINES if baselines and recipe not in chosen]
     left_out = {r.name: reason for r in chosen if r.name not in (names or ()) and (reason := r.left_out(shape))}
     setting = Setting(shape, categorical, random_state)
-    tried = {
-        r.name: Candidate(r.name, r.make(setting), r.kind, r.about, r.cost) for r in chosen if r.name not in left_out
-    }
+    made = [r for r in chosen if r.name not in left_out]
+    tried = {r.name: Candidate(r.name, r.make(setting), r.kind, r.about, r.cost, r.growth) for r in made}
     return tried, left_out

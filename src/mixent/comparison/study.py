@@ -169,7 +169,7 @@ def compare(
 def _runner(candidates: Mapping[str, Candidate], samples: Samples, splits: list[Split], **options: Any) -> Runner:
     """A runner of all methods."""
     methods = {
-        name: Method(c.estimator, settings_of(c.estimator), c.cost, always=c.kind == FREQUENCIES.kind)
+        name: Method(c.estimator, settings_of(c.estimator), c.cost, c.growth, always=c.kind == FREQUENCIES.kind)
         for name, c in candidates.items()
     }
     return Runner(methods, Quiet(partial(score_fold, samples)), splits, give_up=True, **options)

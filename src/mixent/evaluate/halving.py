@@ -16,15 +16,14 @@ from mixent.evaluate.workers import Limit, Task
 
 SAMPLES = (500, 2_000, 8_000)  # training rows of the samples
 MOST_TESTED = 2_000  # test rows of a sample
-MOST_SAMPLED = 2 / 3  # of the training rows of a fold; a larger sample would hardly save time
+MOST_SAMPLED = 0.4  # of the training rows of a fold; a larger sample would hardly save time
 EACH_CLASS = 5  # rows of a class that every sample has
-FIRST = 0.5  # of the budget, for the first rung
+FIRST = 0.65  # of the budget, for the first rung
 NEXT = 0.5  # of the time left, for each of the others
 OVER = 3.0  # times the predicted time after which a fit is ended
 LEAST = 2.0  # seconds that any fit may take
 LONGEST = 30.0  # seconds of the only method that could finish, if the budget is shorter
-MOST_REFIT = 1 / 3  # of the time left that is kept for the fit to all rows
-GROWTH = 0.8  # exponent of the time in the number of rows, while it is not known: small fits are mostly overhead
+MOST_REFIT = 0.25  # of the time left that is kept for the fit to all rows
 REFIT = 1.3  # of the time of one fold: roughly the time of a fit to all rows
 
 
@@ -53,19 +52,16 @@ def _spread(rows: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> np
     return rows[np.argsort(key, kind="stable")]
 
 
-def _limits(predicted: Mapping[str, float]) -> Limit:
-    return lambda task: max(LEAST, OVER * predicted[task.model])
-
-
 @dataclass
 class Halving:
     """A policy: successive halving (Jamieson and Talwalkar 2016) over samples of the rows, then folds.
 
-    Every method is tried on the first rung: one fold of a sample. Then, rung by rung, the best of those that have
-    finished one rung go on to the next, as many as half of the time left allows. Time that is left at the end goes to
-    the others, first to those that were ended on the first rung. Methods are compared on the largest stage that the
-    best method of the stage before has finished, with at least one other: what is too slow for more rows is not beaten
-    by what is left.
+    Every method is tried on the first rung: one fold of a sample. The next rung is the largest sample, or the fold of
+    all rows, that the two best methods can finish in the time left; rungs between are left out, since what counts is
+    the score with all rows. The best methods go on to it, as many as half of the time left allows, and so on from fold
+    to fold. Time that is left at the end goes to the others, first to those that were ended on the first rung. Methods
+    are compared on the largest stage that the two best methods of the stage before have finished: what is too slow for
+    more rows is not beaten by what is left.
 
     Parameters
     ----------
@@ -78,7 +74,7 @@ class Halving:
     race: Race
     end: float
     retried: set[str] = field(default_factory=set)
-    cut: set[int] = field(default_factory=set)  # rungs that the end of the time left incomplete
+    used: list[int] = field(default_factory=lambda: [0])  # rungs, in increasing order
 
     def __call__(self, runner: Runner) -> None:
         """Run."""
@@ -96,20 +92,24 @@ class Halving:
                 runner.late.append(name)
 
     def _first(self, runner: Runner) -> None:
-        """Every method on the first rung, each with a share of the time that grows with its cost."""
+        """Every method on the first rung; while others wait, none takes more than a share that grows with its cost."""
         until = self.began + FIRST * (self.end - self.began)
-        waiting, shares = set(runner.methods), {}  # type: tuple[set[str], dict[str, float]]
+        cost = {name: method.cost for name, method in runner.methods.items()}
+        shares: dict[str, float] = {}
 
-        def share(task: Task) -> float:
+        def limit(task: Task) -> float:
+            waiting = [n for n in cost if n not in shares and not runner.outcomes[n] and n not in runner.dropped]
+            left = until - time.monotonic()
             if task.model not in shares:
-                waiting.difference_update(n for n in runner.methods if runner.outcomes[n] or n in runner.dropped)
-                left, costs = max(until - time.monotonic(), 0.0), [runner.methods[n].cost for n in waiting]
-                share = left * runner.n_jobs * runner.methods[task.model].cost / max(sum(costs), 1e-9)
+                running = [n for n in shares if not runner.outcomes[n] and n not in runner.dropped]
+                total = sum(cost[n] for n in {*waiting, *running, task.model})
+                share = max(left, 0.0) * runner.n_jobs * cost[task.model] / max(total, 1e-9)
                 shares[task.model] = max(LEAST, min(2 * share, left))  # most need less
-            return shares[task.model]
+            return np.inf if left > 0 and not waiting else shares[task.model]
 
-        names = sorted(runner.methods, key=lambda name: runner.methods[name].cost)
-        self._perform(runner, names, 0, share)
+        mean = np.mean(list(cost.values()))  # cheap methods begin; of the others the longest, so that no process waits
+        names = sorted(cost, key=lambda name: (cost[name] > mean, cost[name] if cost[name] <= mean else -cost[name]))
+        self._perform(runner, names, 0, limit)
         for name in list(runner.late):  # any answer is better than none
             if not runner.some_worked:
                 runner.late.remove(name)
@@ -127,7 +127,7 @@ class Halving:
             self.retried.add(name)
             runner.late.remove(name)
             del runner.dropped[name]
-        self._perform(runner, names, 0, lambda task: left)
+        self._perform(runner, names, 0, self._limits(dict.fromkeys(names, left), time.monotonic() + left))
         return any(map(runner.outcomes.__getitem__, names)) or self._again(runner)
 
     def _left(self, runner: Runner) -> float:
@@ -137,48 +137,67 @@ class Halving:
 
     def _pass(self, runner: Runner) -> bool:
         """Take methods from rung to rung; whether any could go on."""
-        progress = False
-        for rung in range(1, len(self.rungs)):
+        progress, i = False, 1
+        while i < len(self.used) or self._climb(runner):
+            rung, i = self.used[i], i + 1
             if rung >= self.n_samples + FOLDS:
                 self.race.stop(runner, self.rungs[self.n_samples : self.n_samples + FOLDS])
             predicted = self._promoted(runner, rung)
             if predicted:
-                self._perform(runner, sorted(predicted, key=predicted.__getitem__)[::-1], rung, _limits(predicted))
+                names = sorted(predicted, key=predicted.__getitem__)[::-1]
+                self._perform(runner, names, rung, self._limits(predicted, time.monotonic() + self._left(runner)))
                 progress = True
         return progress
 
+    def _limits(self, predicted: Mapping[str, float], until: float) -> Limit:
+        """Several times what was predicted, but not beyond the time that is kept for the fit to all rows."""
+        return lambda task: max(LEAST, OVER * predicted[task.model]) if time.monotonic() < until else -1.0
+
+    def _climb(self, runner: Runner) -> bool:
+        """Add the next rung: the highest, up to one fold of all rows, that the two best methods can finish."""
+        last = self.used[-1]
+        ready = [name for name in self._finished(runner, last) if not runner.methods[name].always]
+        ready = sorted(ready, key=lambda name: self._score(runner, name, last))[:2]
+        for rung in range(min(max(last + 1, self.n_samples), len(self.rungs) - 1), last, -1):
+            needed = [self._needed(runner, name, rung) for name in ready]
+            if ready and max(needed) <= (left := self._left(runner)) and sum(needed) <= left * runner.n_jobs:
+                self.used.append(rung)
+                return True
+        return False
+
+    def _before(self, rung: int) -> int:
+        return self.used[self.used.index(rung) - 1]
+
+    def _finished(self, runner: Runner, rung: int) -> list[str]:
+        """Methods that go on and have a score on a rung."""
+        return [name for name in runner.racing if self._scored(runner, name, self.rungs[rung])]
+
     def _perform(self, runner: Runner, names: list[str], rung: int, limit: Limit) -> None:
-        split = self.rungs[rung]
-        runner.perform([(name, split) for name in names], limit)
-        missing = [name for name in names if split not in runner.outcomes[name]]
-        if missing and time.monotonic() >= self.end:
-            self.cut.add(split)
+        runner.perform([(name, self.rungs[rung]) for name in names], limit)
 
     def _promoted(self, runner: Runner, rung: int) -> dict[str, float]:
         """The methods that go on to a rung, with the seconds that each will take: the best, while there is time."""
-        split, before = self.rungs[rung], self.rungs[rung - 1]
-        ready = [n for n in runner.racing if self._scored(runner, n, before) and split not in runner.outcomes[n]]
-        ready.sort(key=lambda name: self._score(runner, name, rung - 1))
+        split, before = self.rungs[rung], self._before(rung)
+        ready = [name for name in self._finished(runner, before) if split not in runner.outcomes[name]]
+        ready.sort(key=lambda name: self._score(runner, name, before))
         left = self._left(runner)
         time_left = NEXT * left * runner.n_jobs
         chosen: dict[str, float] = {}
         for name in ready:
-            needed = 0.0 if runner.in_journal(name, split) else self._predicted(runner, name, rung)
-            if needed <= left and (needed <= time_left or not chosen):
+            needed = self._needed(runner, name, rung)
+            if needed <= left and (needed <= time_left or len(chosen) < 2):
                 chosen[name] = needed
                 time_left -= needed
-        there = [n for n in runner.racing if self._scored(runner, n, split)]
-        return chosen if self._counts(runner, [*chosen, *there], rung) else {}
+        return chosen if self._counts(runner, [*chosen, *self._finished(runner, rung)], before) else {}
 
-    def _counts(self, runner: Runner, names: list[str], rung: int) -> bool:
-        """Whether a rung with these methods compares the best: two of them, with the best of the rung before."""
-        real = [n for n in runner.methods if not runner.methods[n].always and runner.outcomes[n]]
-        if len([name for name in names if name in real]) < min(2, len(real)):
-            return False
-        if rung == 0:
-            return True
-        before = {n: self._score(runner, n, rung - 1) for n in real if self._scored(runner, n, self.rungs[rung - 1])}
-        return not before or min(before, key=before.__getitem__) in names
+    def _counts(self, runner: Runner, names: list[str], before: int) -> bool:
+        """Whether these methods include the two best of a rung, of those that were not stopped as clearly behind."""
+        real = [
+            n for n in runner.methods if not runner.methods[n].always and self._scored(runner, n, self.rungs[before])
+        ]
+        real = [n for n in real if n in runner.late or n not in runner.dropped]
+        best = sorted(real, key=lambda name: self._score(runner, name, before))[:2]
+        return bool(best) and set(best) <= set(names)
 
     def _scored(self, runner: Runner, name: str, split: int) -> bool:
         outcome = runner.outcomes[name].get(split)
@@ -190,32 +209,37 @@ class Halving:
         records = [runner.outcomes[name][s].record for s in splits if self._scored(runner, name, s)]
         return float(np.mean([as_loss(record[self.race.metric], self.race.metric) for record in records]))
 
-    def _predicted(self, runner: Runner, name: str, rung: int) -> float:
-        """Seconds on a rung, from those on the rungs before, as a power of the number of rows."""
-        sizes = [len(runner.splits[self.rungs[r]].train) for r in range(rung + 1)]
-        known = [(sizes[r], runner.seconds(name, self.rungs[r])) for r in range(rung)]
+    def _needed(self, runner: Runner, name: str, rung: int) -> float:
+        """Seconds of a method on a rung; none if the journal has it."""
+        split = self.rungs[rung]
+        known = runner.in_journal(name, split) is not None
+        return 0.0 if known else self._predicted(runner, name, len(runner.splits[split].train))
+
+    def _predicted(self, runner: Runner, name: str, n_rows: int) -> float:
+        """Seconds with a number of training rows, from those known: a power of the number of rows."""
+        done = [self.rungs[rung] for rung in self.used if self.rungs[rung] in runner.outcomes[name]]
+        known = [(len(runner.splits[split].train), runner.seconds(name, split)) for split in done]
         n, seconds = known[-1]
-        growth = GROWTH
+        growth = runner.methods[name].growth
         if len(known) > 1 and known[-2][0] < n and min(seconds, known[-2][1]) > 0:
-            growth = float(np.clip(np.log(seconds / known[-2][1]) / np.log(n / known[-2][0]), 0.5, 3.0))
-        return seconds * (sizes[rung] / n) ** growth if sizes[rung] > n else seconds
+            growth = float(np.clip(np.log(seconds / known[-2][1]) / np.log(n / known[-2][0]), 0.0, 3.0))
+        return seconds * max(n_rows / n, 1.0) ** growth
 
     def _refit(self, runner: Runner) -> float:
         """Seconds to fit the method that is best so far to all rows."""
-        for rung in range(len(self.rungs) - 1, -1, -1):
-            done = [n for n in runner.racing if self._scored(runner, n, self.rungs[rung])]
+        for rung in self.used[::-1]:
+            done = self._finished(runner, rung)
             if done:
                 best = min(done, key=lambda name: self._score(runner, name, rung))
-                n_rows = len(runner.splits[0].train), len(runner.splits[self.rungs[rung]].train)
-                return REFIT * runner.seconds(best, self.rungs[rung]) * (n_rows[0] / n_rows[1]) ** GROWTH
+                return REFIT * self._predicted(runner, best, len(runner.splits[self.rungs[self.n_samples]].train))
         return 0.0
 
     def _stage(self, runner: Runner) -> list[int]:
         """The folds of all rows, or else the sample, up to the last rung that compares the best methods."""
         last = 0
-        for rung in range(1, len(self.rungs)):
+        for rung in self.used[1:]:
             done = [n for n in runner.methods if self._scored(runner, n, self.rungs[rung])]
-            if self.rungs[rung] in self.cut or not self._counts(runner, done, rung):
+            if not self._counts(runner, done, last):
                 break
             last = rung
         return self.rungs[self.n_samples : last + 1] if last >= self.n_samples else [self.rungs[last]]

@@ -61,6 +61,8 @@ class Method:
         Changes with the options of the model: under this the journal keeps its folds.
     cost : float
         Roughly, relative to the other methods; the cheap ones begin.
+    growth : float
+        Exponent of the time in the number of rows, for predictions while it is not known.
     always : bool
         Whether it is run in every fold, however far it is behind.
     """
@@ -68,6 +70,7 @@ class Method:
     model: Any
     settings: str = ""
     cost: float = 1.0
+    growth: float = 0.8
     always: bool = False
 
 
