@@ -11,14 +11,14 @@ from mixent.core.arrays import Array, log_sum_exp, safe_log, weighted_quantile
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.executors import Executor
 from mixent.families.categorical import CategoricalFamily, Categoricals
-from mixent.families.gaussian.family import GaussianFamily, Group
+from mixent.families.gaussian.family import Group
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import Components, ProductFamily
 from mixent.hmm.lattice import Layout
 from mixent.hmm.problem import ChainParams
 from mixent.hmm.sequences import Sequences, observed_steps
 from mixent.mixtures.fitting import make_family, pooled_covariance, shrunk, within_scatter
-from mixent.mixtures.init import Partition, Summary, cluster, from_partition, one_hot, space
+from mixent.mixtures.init import Partition, Summary, cluster, from_partition, one_hot, space, with_gaussians
 from mixent.mixtures.kmeans import cluster_means, lloyd, nearest
 
 SAMPLE = 20_000  # steps of the sample for k-means
@@ -229,18 +229,7 @@ def with_initial(params: ChainParams, initial: dict[str, Any], family: ProductFa
         return params
     gaussian, categorical = params.components.gaussian, params.components.categorical
     if gaussian is not None and family.gaussian is not None:
-        if "means" in initial:
-            gaussian = replace(gaussian, means=initial["means"] - family.gaussian.center)
-        if "covariances" in initial:
-            gaussian = replace(gaussian, covs=_in_layout(initial["covariances"], family.gaussian))
-            nearest = family.gaussian.unpack(family.gaussian.pack(gaussian), gaussian, np.ones(params.n_states))
-            gaussian = gaussian if nearest is None else nearest  # projected on the structure
+        gaussian = with_gaussians(gaussian, family.gaussian, initial.get("means"), initial.get("covariances"))
     if categorical is not None and "tables" in initial:
         categorical = Categoricals(safe_log(np.maximum(initial["tables"], 1e-300)))
     return replace(params, components=Components(gaussian, categorical))
-
-
-def _in_layout(covs: Array, family: GaussianFamily) -> Array:
-    if family.axis_aligned:
-        return covs if covs.ndim == 2 else np.diagonal(covs, axis1=1, axis2=2).copy()
-    return covs if covs.ndim == 3 else covs[:, :, None] * np.eye(covs.shape[1])

@@ -33,6 +33,7 @@ from mixent.mixtures.fitting import (
     shrunk,
     within_scatter,
 )
+from mixent.mixtures.given_start import GivenStart
 from mixent.mixtures.init import Partition, Summary, cluster, from_partition, one_hot, sample_rows, summarize
 from mixent.mixtures.online import PastStatistics, past_statistics
 from mixent.mixtures.options import MixturePrior, Search
@@ -120,6 +121,7 @@ class FitPlan:
         self.codes = np.zeros(table.n_rows, dtype=np.int8) if codes is None else codes
         self.classes = np.zeros(1) if classes is None else classes
         self.class_prior = class_prior
+        self.start: GivenStart | None = None  # what the user gives to start from
         self.quick = False  # stop early, since the fits are only compared
 
     def take(self, rows: np.ndarray) -> FitPlan:
@@ -129,6 +131,7 @@ class FitPlan:
             other.__dict__.pop(cached, None)
         other.table = replace(self.table.take(rows), rows=None)
         other.codes = self.codes[rows]
+        other.start = self.start and self.start.take(rows)
         return other
 
     def of_class(self, c: int) -> FitPlan:
@@ -293,6 +296,8 @@ class FitPlan:
         for start in starts:
             counts = self._counts(candidate, start)
             initial = from_partition(problem.family, self.summary, self.table, start, counts, executor)
+            if self.start is not None:
+                initial = self.start.applied(initial, problem.family)
             if self.class_prior is not None:  # from the first pass on: otherwise the objective would decrease
                 within = initial.weights / initial.weights.sum(axis=1, keepdims=True)
                 initial = replace(initial, weights=self.class_prior[:, None] * within)
@@ -314,7 +319,10 @@ class FitPlan:
         return candidate.mask(self.n_classes) * mass
 
     def parts(self, candidate: Candidate, n_starts: int = 1) -> list[Partition]:
-        """Return the initial partitions."""
+        """Return the initial partitions, or the one that the user gives."""
+        given = None if self.start is None else self.start.partition(self.table, self.summary.scale)
+        if given is not None:
+            return [given]
         if candidate.shared:
             return [self._shared_partition(candidate.n_components, number) for number in range(n_starts)]
         return [self.partition(candidate.counts, number) for number in range(n_starts)]

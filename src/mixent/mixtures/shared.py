@@ -56,8 +56,8 @@ class SharedMixtureClassifier(BayesMixture):
     search : None, str or Search, default=None
         How components are found and, with n_components="auto", selected: a criterion ("cv", "bic", "icl", "dic",
         "dic_robust", "cbic") or a `Search`. The default criterion is "cv", with up to 12 components.
-    init : "kmeans++" or "random", default="kmeans++"
-        Initialization of the clusters.
+    init : "kmeans++", "random" or (n, K) array, default="kmeans++"
+        Initialization of the clusters: k-means, randomly drawn rows as centers, or responsibilities.
     n_init : int, default=2
         Number of initializations: the first, third, ... cluster the rows of each class, the others all rows together.
         Each is run for a few passes, and the best is continued.
@@ -166,7 +166,7 @@ class SharedMixtureClassifier(BayesMixture):
         class_prior: Any = "empirical",
         training: str | Conditional | MinimumError = "likelihood",
         search: str | Search | None = None,
-        init: str = "kmeans++",
+        init: Any = "kmeans++",
         n_init: int = 2,
         tol: float = 1e-5,
         max_iter: int = 500,
@@ -210,6 +210,7 @@ class SharedMixtureClassifier(BayesMixture):
             outcome = grown_shared(plan, self._candidate(plan), show)
         else:
             candidate = self._candidate(plan)
+            self._start(plan, candidate)
             fitted, _ = plan.fit(candidate, None if training else show, starts=plan.parts(candidate, self.n_init))
             outcome = Outcome(fitted, candidate)
         if training is None:

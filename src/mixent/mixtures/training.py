@@ -205,7 +205,8 @@ def shared_starts(plan: FitPlan, candidate: Candidate, fitted: Fitted) -> Starts
     def starts(part: FitPlan) -> list[Fitted]:
         n_init = plan.est.n_init
         shared = fitted if part is plan else part.fit(candidate, starts=part.parts(candidate, n_init))[0]
-        return [shared] if candidate.n_components < part.n_classes else [shared, fit_separately(part, candidate)]
+        alone = candidate.n_components < part.n_classes or part.start is not None
+        return [shared] if alone else [shared, fit_separately(part, candidate)]
 
     return starts
 
