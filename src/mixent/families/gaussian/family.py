@@ -14,7 +14,9 @@ from mixent.families.gaussian.missing import Incomplete, IncompleteDiagonal
 from mixent.families.gaussian.prior import Prior
 from mixent.families.gaussian.structures import COVARIANCES, Covariances, Structure
 
+ROUNDING = 1e-14  # bound on rounding errors of a scatter, relative to the squared shift of its mean
 FLAT = 1e-12  # smallest allowed variance of a component in any direction, relative to the variance of the data
+SINGULAR = "a column is constant or depends on others; drop such columns, or use a prior"
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class GaussianFamily:
     def _factorized(self, params: Gaussians) -> Ready:
         if self.axis_aligned:
             if not (params.covs > 0).all():
-                raise OutsideDomainError("a variance is not positive")
+                raise OutsideDomainError(f"a variance is not positive: {SINGULAR}")
             std = np.sqrt(params.covs)
             return make_ready(params.means, params.covs, np.log(std).sum(axis=1), 1 / std, self.center)
         half_log_det, factors = _factorize(params.covs)
@@ -132,12 +134,15 @@ class GaussianFamily:
             weight = mass + prior.mean_rows
         shift = np.divide(total, weight[:, None], out=np.zeros_like(first), where=weight[:, None] > 0)
         means = params.means + shift
+        # these terms cancel if a mean moves much farther than the rows of its component are apart
+        rounding = ROUNDING * np.abs(mass)[:, None] * shift**2
         if second.ndim == 2:
-            scatter = second - 2 * first * shift + mass[:, None] * shift**2
+            scatter = second - 2 * first * shift + mass[:, None] * shift**2 + rounding
         else:
             cross = first[:, :, None] * shift[:, None, :]
             outer = mass[:, None, None] * shift[:, :, None] * shift[:, None, :]
             scatter = second - cross - np.swapaxes(cross, 1, 2) + outer
+            np.einsum("kii->ki", scatter)[...] += shift.shape[1] * rounding
         if self.noise is not None:
             noise = self.noise if scatter.ndim == 2 else np.diag(self.noise)
             scatter = scatter + mass.reshape(-1, *[1] * noise.ndim) * noise
@@ -236,7 +241,7 @@ class GaussianFamily:
         means = params.means / self.scale
         if params.covs.ndim == 2:
             if not (params.covs > 0).all():
-                raise OutsideDomainError("a variance is not positive")
+                raise OutsideDomainError(f"a variance is not positive: {SINGULAR}")
             return np.concatenate([means.ravel(), np.log(np.sqrt(params.covs) / self.scale).ravel()])
         chol = _cholesky(params.covs) / self.scale[:, None]
         d = self.n_columns
@@ -337,7 +342,7 @@ def _cholesky(covs: Array) -> Array:
     try:
         return np.asarray(np.linalg.cholesky(covs), dtype=float)
     except np.linalg.LinAlgError:
-        raise OutsideDomainError("a covariance is not positive definite") from None
+        raise OutsideDomainError(f"a covariance is not positive definite: {SINGULAR}") from None
 
 
 def _moderate(log_std: Array) -> Array:
