@@ -7,16 +7,27 @@ import warnings
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.naive_bayes import GaussianNB
 from tests import subjects
 from tests.dirty import DIRT, pairs
 from tests.subjects import SUBJECTS, same
 
 import mixent
-from mixent import DataWarning, MaxEntClassifier, MixtureClassifier, compare
+from mixent import (
+    AdaBoostM1Classifier,
+    DataWarning,
+    HMMStackingClassifier,
+    MaxEntClassifier,
+    MaxEntStackingClassifier,
+    MixtureClassifier,
+    TunedClassifier,
+    compare,
+)
 from mixent.data import kinds
 
 OTHERS = ("Fuser", "stack of fitted ones")  # one reads answers, the members of the other were fitted to other columns
@@ -69,14 +80,14 @@ def tables(*names):
 
 
 def caught_of(call):
-    """What a call returns, and the notes it issues, in one warning."""
+    """What a call returns, and the notes it issues, in one warning that points to the caller."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", DataWarning)
         result = call()
-    caught = [entry.message for entry in caught if entry.category is DataWarning]
-    assert len(caught) <= 1, caught
-    return result, [note for warning in caught for note in warning.notes]
+    caught = [entry for entry in caught if entry.category is DataWarning]
+    assert len(caught) <= 1 and all(Path(entry.filename).parent == Path(__file__).parent for entry in caught), caught
+    return result, [note for entry in caught for note in entry.message.notes]
 
 
 def named(words, notes):
@@ -196,3 +207,30 @@ def test_compare_takes_all_dirt_at_once_and_recommends_as_if_cleaned_by_hand():
 def test_a_note_is_an_error_where_the_user_wants_it(name):
     with mixent.config_context(strict=True), pytest.raises(ValueError, match=DIRT[name].note):
         MODELS["MaxEntClassifier"].fit(tables(name)[0], Y)
+
+
+# --- one warning for a call -------------------------------------------------------------------------------------------
+
+NEW = subjects.TABLE.assign(extra=1.0, height=["big", *subjects.TABLE.height[1:]], color="pink").drop(columns="age")
+MEMBERS = [("whole", MaxEntClassifier(prior_variance=1.0, features="moments")), ("part", MixtureClassifier(1, "VVI"))]
+COMPOSITES = {
+    "stack of other columns": MaxEntStackingClassifier(MEMBERS, cv=2, inputs={"part": ["height"]}, prior_variance=1.0),
+    "stack with regions": MaxEntStackingClassifier(MEMBERS, cv=2, regions="class", prior_variance=1.0),
+    "stack of boosting": MaxEntStackingClassifier(AdaBoostM1Classifier(n_estimators=2), cv=2, prior_variance=1.0),
+    "stack of tuned": HMMStackingClassifier([TunedClassifier(GaussianNB()), MEMBERS[0]], cv=2),
+    "stack of stacks": MaxEntStackingClassifier([HMMStackingClassifier(MEMBERS, cv=2), MEMBERS[0]], cv=2),
+    "boosting of tuned": AdaBoostM1Classifier(TunedClassifier(GaussianNB()), n_estimators=2),
+}
+EVERY = {name: subject.model for name, subject in MODELS.items()} | COMPOSITES
+METHODS = ("predict", "predict_proba", "score_samples", "transform", "impute", "base_outputs", "stage_proba", "explain")
+
+
+@pytest.mark.parametrize("model", EVERY)
+def test_new_rows_give_one_warning_for_a_call(model):
+    fitted, notes = caught_of(lambda: deepcopy(EVERY[model]).fit(subjects.TABLE, Y))
+    words = ["extra", "age", "big", *["pink"] * (model != "MEDNoveltyDetector")]  # to which another value is new
+    assert not notes
+    for method in METHODS:
+        if hasattr(fitted, method):
+            _, notes = caught_of(lambda method=method: getattr(fitted, method)(NEW))
+            assert named(words, notes) and len(set(notes)) == len(notes) == len(words), method

@@ -30,6 +30,7 @@ from mixent.maxent.layout import Layout
 from mixent.maxent.model import EntropyModel
 from mixent.maxent.products import ProductLayout
 from mixent.maxent.terms import Probabilistic
+from mixent.warn import NotesTogether
 
 CONSTRAINTS = ("full", "diagonal")
 
@@ -426,5 +427,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
-        inputs = self._read_table(X, reset=False)
-        return self._table(self._outputs_of(inputs), [region.pmf(inputs) for region in dict.fromkeys(self.regions_)])
+        with NotesTogether():
+            inputs = self._read_table(X, reset=False)
+            regions = [region.pmf(inputs) for region in dict.fromkeys(self.regions_)]
+            return self._table(self._outputs_of(inputs), regions)

@@ -34,7 +34,7 @@ from mixent.ensemble.members import (
     read_members,
 )
 from mixent.ensemble.output_columns import OutputColumns
-from mixent.warn import Caught, results_of, warn, warn_notes
+from mixent.warn import Caught, NotesTogether, results_of, warn, warn_notes
 
 CV_NAMES = ("prefit", "train")
 FOLDS = 5
@@ -277,7 +277,8 @@ class BaseStacking(ExplainedByColumn, ProbabilisticClassifier, TransformerMixin)
     def _outputs(self, X: Any) -> Outputs:
         """The outputs of the classifiers for new rows."""
         check_is_fitted(self)
-        return self._outputs_of(self._read_table(X, reset=False))
+        with NotesTogether():
+            return self._outputs_of(self._read_table(X, reset=False))
 
     def _outputs_of(self, X: Inputs) -> Outputs:
         return self.members_.outputs(self.fitted_, X, self.decisions)
