@@ -429,5 +429,5 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         check_is_fitted(self)
         with NotesTogether():
             inputs = self._read_table(X, reset=False)
-            regions = [region.pmf(inputs) for region in dict.fromkeys(self.regions_)]
-            return self._table(self._outputs_of(inputs), regions)
+            outputs = self._outputs_of(inputs)
+            return self._table(outputs, [region.pmf(inputs) for region in dict.fromkeys(self.regions_)])
