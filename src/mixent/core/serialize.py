@@ -29,7 +29,7 @@ FORMAT = 3  # the only supported version: formats 1 and 2 were never released
 MAX_BYTES = 512 << 20
 _HEADER = "header.json"
 _HEADER_LIMIT = 8 << 20
-_HEADER_GROWTH = 30  # bytes of memory that a byte of the header can take, as JSON and as objects
+_COSTS = {b"{": 250, b"[": 250, b",": 100, b"": 3}  # most bytes of memory for each of these in the header
 _CHUNK = 1 << 20
 _MAX_ZIPS = 3  # zip files inside of each other
 NUMBERED = (
@@ -139,10 +139,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _read(stream: BinaryIO, max_bytes: int) -> tuple[dict[str, Any], list[np.ndarray], list[bytes]]:
     with zipfile.ZipFile(stream) as pack:
         left = max_bytes - _check_size(pack, max_bytes)
-        left -= (_HEADER_GROWTH - 1) * _header_size(pack)
-        if left < 0:
-            raise _too_large(max_bytes - left, max_bytes)
-        header = _read_header(pack)
+        header = _read_header(pack, left)
         arrays = [_read_array(pack, _array_name(i)) for i in range(int(header["n_arrays"]))]
         foreign = [bytes(_member(pack, _foreign_name(i))) for i in range(int(header.get("n_foreign", 0)))]
     for data in foreign:
@@ -182,18 +179,17 @@ def _check_inner(data: bytes, max_bytes: int, depth: int = 0) -> int:
     return claimed
 
 
-def _header_size(pack: zipfile.ZipFile) -> int:
+def _read_header(pack: zipfile.ZipFile, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
     if _HEADER not in pack.namelist():
         raise SavedFileError("is a zip file but not a mixent model")
     size = pack.getinfo(_HEADER).file_size
     if size > _HEADER_LIMIT:
         raise SavedFileError(f"the header is too large ({size:,} bytes; at most {_HEADER_LIMIT:,} are read)")
-    return size
-
-
-def _read_header(pack: zipfile.ZipFile) -> dict[str, Any]:
-    _header_size(pack)
-    header = json.loads(_member(pack, _HEADER), parse_constant=_refuse_constant)
+    text = _member(pack, _HEADER)
+    needed = sum(text.count(sign) * cost for sign, cost in _COSTS.items())
+    if needed > max_bytes:
+        raise _too_large(needed, max_bytes)
+    header = json.loads(text, parse_constant=_refuse_constant)
     if not isinstance(header, dict) or header.get("format") != "mixent":
         raise SavedFileError("is a zip file but not a mixent model")
     version = header.get("format_version")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixent.base.recipes import Recipe
-from mixent.base.registry import register
+from mixent.base.registry import register, sizes_of
 from mixent.base.saved_state import Part, Sizes, Values, free, index, log_shares, positive, real, shares
 from mixent.core.driver import Run
 from mixent.data import Schema
@@ -45,6 +45,11 @@ def fitted_structure(group: Group, known: Sizes) -> Sizes:
     return {}
 
 
+def mixture_sizes(model: Any) -> dict[str, Any]:
+    """Numbers of components are below `components`."""
+    return {**sizes_of(model), "components": 1 + model.params_.n_components}
+
+
 STATE = {
     "schema_": Schema,
     "problem_": MixtureProblem,
@@ -52,6 +57,7 @@ STATE = {
     "run_": Run,
     "varying_": index("d", below="c"),
     "constants_": free("c"),
+    "n_components_": index(" | C", below="components"),
 }
 CLASSES = {"classes_": np.ndarray, "class_prior_": shares("C"), "temperature_": positive("")}
 PARTS: dict[type, Any] = {
@@ -88,6 +94,7 @@ register(
     describe=describe_mixture,
     on_rows=mixture_on_rows,
     state=STATE,
+    sizes=mixture_sizes,
     parts=PARTS,
 )(GaussianMixture)
 register(
@@ -97,6 +104,7 @@ register(
     describe=describe_classifier,
     on_rows=classifier_on_rows,
     state={**STATE, **CLASSES},
+    sizes=mixture_sizes,
     recipes=(
         Recipe(
             "mixture",
@@ -114,6 +122,7 @@ register(
     describe=describe_shared,
     on_rows=classifier_on_rows,
     state={**STATE, **CLASSES},
+    sizes=mixture_sizes,
     recipes=(
         Recipe(
             "shared mixture",
