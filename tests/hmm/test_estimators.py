@@ -223,6 +223,7 @@ def test_the_models_of_the_classes():
     assert classifier.converged_ and classifier.n_iter_ == max(r.n_passes for r in classifier.runs_)
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_constant_columns_are_left_out(sequences):
     X, lengths, _ = sequences(0)
     wide = np.column_stack([X[:, 0], np.full(len(X), 7.0), X[:, 1]])
@@ -246,6 +247,7 @@ def test_shared_structures_start_from_what_they_allow(sequences):
             np.testing.assert_allclose(*model.covariances_, rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_impossible_sequences():
     X = np.array([["a", "b", "b"], ["a", "a", "b"], ["a", "b", "a"]])
     start = {"start": [1.0, 0.0], "transitions": [[0.5, 0.5], [0.0, 1.0]], "tables": [[1.0, 0.0], [0.0, 1.0]]}
@@ -298,6 +300,7 @@ def test_a_density_that_is_no_number_is_none(monkeypatch):
     np.testing.assert_array_equal((model.predict_proba(X) == 0).all(axis=(1, 2)), lost)
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_states_beyond_the_distinct_values_start_apart():
     X = np.repeat([[0.0, 10.0, 0.0, 0.0, 10.0]], 6, axis=0)
     model = HiddenMarkovModel(4, random_state=0).fit(X)

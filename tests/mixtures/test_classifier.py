@@ -457,6 +457,7 @@ def test_soft_labels_are_likelihoods_in_the_search_too(draw):
     assert soft.temperature_ > 0.5 * sure.temperature_
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_a_failed_refit_leaves_the_model_as_it_was(data):
     X, _ = data
     model = GaussianMixture(2, random_state=0).fit(X)

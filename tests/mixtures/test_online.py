@@ -306,6 +306,7 @@ def test_a_class_not_seen_at_first_is_learned_later_where_components_are_shared(
     )
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("estimator", [GaussianMixture(2), MixtureClassifier(1), SharedMixtureClassifier(2)])
 def test_a_column_constant_at_first_stays_out(draw, estimator):
     """The first batch settles which columns take part; a later value elsewhere is no error."""

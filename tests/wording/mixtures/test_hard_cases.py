@@ -19,6 +19,7 @@ def test_gaussianmixture_component_collapsed_onto_too_few_distinct_rows_re_seede
         GaussianMixture(2, name, prior=None, init=start).fit(duplicated)
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("prior", ["auto", None])
 def test_every_column_named_was_constant_in_training(draw, prior):
     X, label = draw(missing=0.1)
