@@ -37,7 +37,7 @@ def matrices(covariances, kind):
 
 @kinds
 def test_covered_maximum_likelihood(X, kind):
-    peer = Peer(3, covariance_type=kind, reg_covar=0, tol=1e-9, max_iter=2000, random_state=0).fit(X)
+    peer = Peer(3, covariance_type=kind, reg_covar=0, tol=1e-12, max_iter=5000, random_state=0).fit(X)
     ours = GaussianMixture(3, NAMES[kind], prior=None, init=peer.predict_proba(X), tol=1e-12).fit(X)
     order = np.argsort(-peer.weights_)
     np.testing.assert_allclose(ours.weights_, peer.weights_[order], atol=1e-4)
@@ -66,7 +66,7 @@ def test_covered_iterations_from_given_parameters(X, kind):
 def test_covered_one_iteration_at_a_time(X):
     model = GaussianMixture(3, prior=None, warm_start=True, max_iter=1, random_state=0)
     scores = [quietly(model, X).score(X) for _ in range(8)]
-    assert all(b > a for a, b in zip(scores[:4], scores[1:5]))
+    assert (np.diff(scores[:5]) > 0).all()
     while not model.converged_:
         quietly(model, X)
 
@@ -140,7 +140,7 @@ def test_covered_errors_and_warnings(X):
     with pytest.raises(ValueError, match="n_components"):
         GaussianMixture(300).fit(X)
     for bad in ({"n_components": 0}, {"covariance": "banana"}, {"init": "k"}, {"tol": -1}, {"max_iter": 0}):
-        with pytest.raises(ValueError):  # noqa: PT011
+        with pytest.raises(ValueError):
             GaussianMixture(**bad).fit(X)
     with pytest.warns(ConvergenceWarning):
         GaussianMixture(3, max_iter=2, tol=0, random_state=0).fit(X)
@@ -188,7 +188,7 @@ def test_different_tolerance_and_acceleration(X):
 
 def test_different_number_of_components_by_a_search(X):
     """`n_components="auto"` selects components and structure by BIC; scikit-learn prunes a Dirichlet process."""
-    model = GaussianMixture("auto", ["EII", "VVV"], search="bic", random_state=0).fit(X)
+    model = GaussianMixture("auto", ["EEI", "VVV"], search="bic", random_state=0).fit(X)
     assert model.n_components_ == 3 and len(model.search_) == 18
 
 
