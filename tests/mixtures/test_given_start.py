@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture as Peer
 
-from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
+from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier, load, save
 from mixent.options import Conditional, Search
 
 PEER = {"VII": "spherical", "VVI": "diag", "EEE": "tied", "VVV": "full"}
@@ -155,3 +155,17 @@ BAD = {
 def test_bad_starts_are_refused(rows, kind):
     with pytest.raises(ValueError, match="^init"):
         GaussianMixture(3, init=BAD[kind]).fit(rows[0])
+
+
+def test_a_saved_model_keeps_its_start_and_its_history(rows, tmp_path):
+    X, y, resp = two_parts(rows)
+    mixture = GaussianMixture(3, init={"means": X[:3], "weights": [0.2, 0.3, 0.5]}, tol=1e-3).fit(X)
+    classifier = MixtureClassifier(2, "VVI", init=resp, tol=1e-3).fit(X, y)
+    for model in (mixture, classifier):
+        save(model, tmp_path / "m.mixent")
+        again = load(tmp_path / "m.mixent")
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    save(mixture, tmp_path / "m.mixent")
+    again = load(tmp_path / "m.mixent")
+    assert again.lower_bounds_ == mixture.lower_bounds_
+    np.testing.assert_array_equal(again.init["means"], X[:3])
