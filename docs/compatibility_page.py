@@ -1,7 +1,7 @@
 """Write the counts and lists of docs/compatibility.md from tests/peers: `python docs/compatibility_page.py`.
 
-A test there is named test_covered_..., test_different_... or test_absent_...; the docstring of the last two is the
-sentence on the page. A test fails when the page is not up to date.
+A test there is named test_covered_..., test_different_... or test_absent_...; the name and the docstring of the second,
+and the docstring of the third, are the sentences on the page. A test fails when the page is not up to date.
 """
 
 from __future__ import annotations
@@ -34,7 +34,13 @@ def cases(name: str) -> dict[str, list[str]]:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             _, kind, topic = node.name.split("_", 2)
             phrase = " ".join(PROPER.get(word, word) for word in topic.split("_"))
-            found[kind].append(phrase if kind == "covered" else " ".join((ast.get_docstring(node) or "").split()))
+            sentence = " ".join((ast.get_docstring(node) or "").split())
+            text = {
+                "covered": phrase,
+                "different": f"**{phrase[0].upper()}{phrase[1:]}.** {sentence}",
+                "absent": sentence,
+            }
+            found[kind].append(text[kind])
     return found
 
 
