@@ -80,7 +80,7 @@ def _release_control(lib: LibController) -> None:
     """Let the calling thread set a limit: threadpoolctl ignores all threads but one, until that one ends."""
     clear = getattr(lib, "clear_controlling_thread", None)  # since threadpoolctl 3.7
     if clear is not None:
-        clear(force=True)
+        clear(True)  # whichever thread controls the library
 
 
 _limits = (_OneBlasThread(), _OneBlasThreadHere())

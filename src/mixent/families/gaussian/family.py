@@ -14,7 +14,8 @@ from mixent.families.gaussian.missing import Incomplete, IncompleteDiagonal
 from mixent.families.gaussian.prior import Prior
 from mixent.families.gaussian.structures import COVARIANCES, Covariances, Structure
 
-ROUNDING = 1e-14  # bound on rounding errors of a scatter, relative to the squared shift of its mean
+CANCELLED = 1e-8  # sums of squares below this share of the squared shift of the mean have few digits left
+ROUNDING = 1e-14  # bound on their errors, as such a share
 FLAT = 1e-12  # smallest allowed variance of a component in any direction, relative to the variance of the data
 SINGULAR = "a column is constant or depends on others; drop such columns, or use a prior"
 
@@ -134,15 +135,16 @@ class GaussianFamily:
             weight = mass + prior.mean_rows
         shift = np.divide(total, weight[:, None], out=np.zeros_like(first), where=weight[:, None] > 0)
         means = params.means + shift
-        # these terms cancel if a mean moves much farther than the rows of its component are apart
-        rounding = ROUNDING * np.abs(mass)[:, None] * shift**2
         if second.ndim == 2:
-            scatter = second - 2 * first * shift + mass[:, None] * shift**2 + rounding
+            scatter = second - 2 * first * shift + mass[:, None] * shift**2
         else:
             cross = first[:, :, None] * shift[:, None, :]
             outer = mass[:, None, None] * shift[:, :, None] * shift[:, None, :]
             scatter = second - cross - np.swapaxes(cross, 1, 2) + outer
-            np.einsum("kii->ki", scatter)[...] += shift.shape[1] * rounding
+        # these terms cancel if a mean moves much farther than the rows of its component are apart
+        squares = scatter if scatter.ndim == 2 else np.einsum("kii->ki", scatter)  # a view
+        moved = np.abs(mass)[:, None] * shift**2
+        squares += np.where(np.abs(squares) < CANCELLED * moved, ROUNDING * shift.shape[1] * moved, 0.0)
         if self.noise is not None:
             noise = self.noise if scatter.ndim == 2 else np.diag(self.noise)
             scatter = scatter + mass.reshape(-1, *[1] * noise.ndim) * noise
