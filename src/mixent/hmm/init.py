@@ -134,7 +134,7 @@ def emission_prior(
         within = shrunk(scatter / max(degrees, 1.0), summary, degrees)
         share = max(1e-3, 1 - degrees / (10 * d))
         cov = (1 - share) * within + share * cov
-    return Prior(np.array(rows), cov, np.zeros(d), np.array(0.0))
+    return Prior.of_covariances(rows, cov, float(steps.row_weights.sum()))
 
 
 def overall_covariance(steps: Block, summary: Summary, executor: Executor) -> Array:

@@ -211,7 +211,7 @@ class FitPlan:
             within, rows = self._within(start)
             share = max(1e-8, 1 - rows / (10 * d))
             cov = (1 - share) * within + share * cov
-        return Prior(np.array(candidate.prior_rows), cov, np.zeros(d), np.array(0.0))
+        return Prior.of_covariances(candidate.prior_rows, cov, self.total_weight)
 
     def _within(self, start: Partition) -> tuple[Array, float]:
         """Return the covariance within the parts of a partition, and its degrees of freedom."""

@@ -20,6 +20,7 @@ from mixent.mixtures.init import Members, Summary, flat_components, membership_m
 from mixent.mixtures.online import PastStatistics
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
+LEAST_SHRINKAGE = 1e-3  # of the correlations in the target of a prior, which must not be nearly singular
 FEATURE_BYTES = 4 << 20  # size of the temporary arrays of a block
 
 
@@ -78,7 +79,7 @@ def within_scatter(
 def shrunk(cov: Array, summary: Summary, rows: float) -> Array:
     """Return a covariance suited as the target of a prior: positive definite, correlations shrunk with few rows."""
     d = len(cov)
-    weight = d / (rows + d)  # with few rows, correlations are mostly noise
+    weight = max(d / (rows + d), LEAST_SHRINKAGE)  # with few rows, correlations are mostly noise
     floor = (1e-6 * summary.scale) ** 2
     return (1 - weight) * cov + np.diag(weight * np.diagonal(cov) + floor)
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from mixent.core.arrays import Array
 
+LEAST_SHARE = 1e-6  # of the weight of the rows, that the pseudo-rows of a prior have at least
+
 
 @dataclass(frozen=True)
 class Prior:
@@ -25,6 +27,16 @@ class Prior:
     cov: Array  # (K, d, d), (d, d), or variances (d,); once expanded (K, d, d), or (K, d) for axis-aligned structures
     mean: Array  # (K, d) or (d,), about the family's center
     mean_rows: Array  # (K,) or scalar array
+
+    @classmethod
+    def of_covariances(cls, rows: float, cov: Array, weight: float) -> Prior:
+        """Return a prior of covariances only, for rows with this total weight.
+
+        It has at least 1e-6 times as many pseudo-rows as the rows weigh: otherwise, a covariance of columns that depend
+        on each other would be singular up to rounding errors if there are many rows, or weights are large.
+        """
+        rows = max(rows, LEAST_SHARE * weight)
+        return cls(np.array(rows), cov, np.zeros(cov.shape[-1]), np.array(0.0))
 
     def expand(self, n_components: int, axis_aligned: bool) -> Prior:
         """Return the prior with one entry per component, in the layout of the structures."""
