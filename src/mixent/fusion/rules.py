@@ -225,10 +225,10 @@ class DawidSkene(Problem):
         labelled = block.target.any(axis=0)
         if labelled.any():
             joint = np.where(labelled & (block.target == 0), -np.inf, joint)
-        log_lik = softmax_columns(joint)
+        log_lik = softmax_columns(joint)  # joint: the posteriors
         joint *= block.weight
-        log_lik = weighted_total(log_lik, block.weight)
-        return DawidSkeneStats(self.cells.expected(joint, block), joint.sum(axis=1), log_lik)
+        total = weighted_total(log_lik, block.weight)
+        return DawidSkeneStats(self.cells.expected(joint, block), joint.sum(axis=1), total)
 
     def objective(self, params: DawidSkeneParams, total: DawidSkeneStats) -> float:
         return total.log_lik + float((self.prior_counts * self._times_share(np.log(params.confusion))).sum())
