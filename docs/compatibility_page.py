@@ -22,7 +22,7 @@ PEERS = {
     "crowdkit": "crowd-kit: Dawid-Skene",
     "quapy": "QuaPy: EMQ",
 }
-PROPER = {"gaussian": "Gaussian", "bayes": "Bayes", "em": "EM", "adaboost": "AdaBoost"}
+PROPER = {"gaussian": "Gaussian", "bayes": "Bayes", "em": "EM", "adaboost": "AdaBoost", "c": "C"}
 KINDS = ("covered", "different", "absent")
 PART = re.compile(r"(<!-- (?!end)(\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -53,7 +53,7 @@ class FitInput:
     seed: int
 
 
-class BaseStacking(ExplainedByColumn, ProbabilisticClassifier, TransformerMixin):
+class BaseStacking(TransformerMixin, ExplainedByColumn, ProbabilisticClassifier):
     """A classifier whose features are the outputs of other classifiers.
 
     A subclass has the parameters estimators, cv, decisions, n_jobs and random_state, and possibly inputs.
