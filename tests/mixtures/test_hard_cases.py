@@ -7,6 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from mixent import GaussianMixture, MixtureClassifier
+from mixent.core.driver import Status
 from mixent.data import DataWarning
 from mixent.families.gaussian.structures import COVARIANCES
 from mixent.options import Search
@@ -281,3 +282,18 @@ def test_columns_whose_units_differ_by_1e16(name, growth):
     assert mixture.converged_
     assert_sound(mixture, X)
     assert mixture.predict_proba(X)[:30].mean(axis=0).max() > 0.9
+
+
+@pytest.mark.parametrize("distance", [0.0, 1e-9])
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_dependent_columns_without_a_prior_are_not_called_converged(n_components, distance):
+    """The likelihood has no maximum; with rounding errors its value would decrease, or seem to converge."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(51, 1))
+    X = np.concatenate([x, x + distance * rng.normal(size=(51, 1))], axis=1)
+    for model in (GaussianMixture(n_components, prior=None), MixtureClassifier(n_components, "VVV", prior=None)):
+        with pytest.warns(ConvergenceWarning, match="drop such columns"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            model.set_params(random_state=0).fit(X, np.arange(51) % 2)
+        assert model.run_.status is Status.NOT_FINITE
+        assert_sound(model, X)

@@ -15,8 +15,9 @@ import numpy as np
 
 from mixent.core.arrays import Array, log_sum_exp, safe_log, softmax_columns, weighted_total
 from mixent.core.blocks import Block
-from mixent.core.driver import Problem
+from mixent.core.driver import OutsideDomainError, Problem
 from mixent.core.stats import Stats
+from mixent.families.gaussian.family import SINGULAR
 from mixent.families.product import Components, ComponentStats, ProductFamily
 from mixent.show import Short
 
@@ -113,6 +114,8 @@ class MixtureProblem(Short, Problem):
         return MixtureStats(counts, moments, log_lik)
 
     def objective(self, params: MixtureParams, total: MixtureStats) -> float:
+        if (self.family.degenerate(params.components) & params.live).any():  # rounding errors, or no maximum at all
+            raise OutsideDomainError(f"the likelihood has no maximum: {SINGULAR}")
         return total.log_lik + self.log_prior(params)
 
     def log_prior(self, params: MixtureParams) -> float:
