@@ -227,7 +227,7 @@ def test_rows_without_a_label_are_of_no_class_before_discrimination(ring):
 @pytest.mark.parametrize("kernel", ["rbf", "poly", lambda A, B: A @ B.T])
 def test_rows_that_a_kernel_does_not_distinguish_have_the_priors(kernel):
     for X in (np.ones((4, 2)), np.zeros((4, 2))):
+        model = MEDGaussianClassifier(C=3.0, calibration=None, kernel=kernel, n_kernel_components=4)
         with pytest.warns(DataWarning):
-            model = MEDGaussianClassifier(C=3.0, calibration=None, kernel=kernel, n_kernel_components=4)
             model.fit(X, ["a", "a", "b", "b"])
         np.testing.assert_allclose(model.predict_proba(X), 0.5)
