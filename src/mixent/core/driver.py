@@ -177,11 +177,12 @@ class Run(Short, Generic[P]):
 
     @property
     def objectives(self) -> list[float]:
-        """The objective of the accepted parameters after each pass."""
-        best, values = self.trace[0].objective, []
-        for step in self.trace[1:]:
-            best = step.objective if step.accepted else best
-            values.append(best)
+        """The objective of the accepted parameters after each pass; evaluations of a start are not counted."""
+        accepted, values = float("nan"), []
+        for step in self.trace:
+            accepted = step.objective if step.accepted else accepted
+            if step.kind != "start":
+                values.append(accepted)
         return values
 
     @property
