@@ -136,7 +136,10 @@ def test_nested_cross_validation_beside_the_test_on_rows():
 
 @pytest.mark.slow
 def test_the_nested_study_in_full(tmp_path):
-    """The test on rows errs less often than, or about as often as, nested cross-validation at the null."""
-    for found in study.run(tmp_path / "study.jsonl", 400, (150, 500), study.NESTED, n_splits=20):
+    """Minutes. Both tests agree on smooth methods; nested cross-validation is about valid for the others, too."""
+    for found in study.run(tmp_path / "study.jsonl", 400, (150,), study.NESTED, n_splits=20):
         if found.equal:
-            assert found.rejected < found.rejected_by_reference + 0.04, found
+            assert found.rejected_by_reference < (0.12 if found.metric == "error" else 0.065), found
+            jumps = {found.setting.first, found.setting.second} & set(JUMPING)
+            assert jumps or abs(found.rejected - found.rejected_by_reference) < 0.05, found
+        assert found.covered_by_reference > 0.88, found
