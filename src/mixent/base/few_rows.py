@@ -56,7 +56,7 @@ def are_proper(name: str, answers: np.ndarray) -> bool:
     answers : array
     """
     if answers.dtype.kind != "f":
-        return False
+        return name == "transform"  # such as the labels that the classifiers of a stack predict
     if name == "score_samples":
         return bool((answers < np.inf).all())
     proper = np.isfinite(answers).all()

@@ -286,14 +286,15 @@ def check_type(name: str, value: Any, kind: Any) -> None:
 
 
 def _check_types(value: Any, state: Mapping[str, Any]) -> None:
-    hints = _hints(type(value))
+    cls: Any = type(value)
+    hints = _hints(cls)
     for name, item in state.items():
         if name in hints and not _is_a(item, hints[name]):
             raise ValueError(f"{name} of {type(value).__name__} is a {type(item).__name__}")
 
 
 @cache
-def _hints(cls: type) -> dict[str, Any]:
+def _hints(cls: Any) -> dict[str, Any]:
     try:
         return typing.get_type_hints(cls)
     except NameError:  # a name that only type checkers import

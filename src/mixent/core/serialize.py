@@ -163,7 +163,7 @@ def _too_large(needed: int, max_bytes: int) -> SavedFileError:
     )
 
 
-def _check_inner(data: bytes, max_bytes: int, depth: int = 0) -> int:
+def _check_inner(data: bytes | bytearray, max_bytes: int, depth: int = 0) -> int:
     """Return the uncompressed size of a foreign part that is a zip file, after checking it against the limit.
 
     Its members may be zip files, such as sparse matrices, and count as what they contain, too.
@@ -231,11 +231,13 @@ def _read_array(pack: zipfile.ZipFile, name: str) -> np.ndarray:
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
         if dtype.kind not in "biufU" or not all(n >= 0 for n in shape):
             raise SavedFileError(f"array {name} has dtype {dtype} and shape {shape}")
-        n_bytes = math.prod(shape) * dtype.itemsize
-        if n_bytes > pack.getinfo(name).file_size or (not dtype.itemsize and math.prod(shape)):
+        n_values = int(math.prod(shape))
+        n_bytes = n_values * dtype.itemsize
+        if n_bytes > pack.getinfo(name).file_size or (n_values and not n_bytes):
             raise SavedFileError(f"array {name} declares shape {shape} and dtype {dtype} but is smaller")
-        flat = np.empty(math.prod(shape), dtype=dtype)
-        left = memoryview(flat.view(np.uint8)) if n_bytes else memoryview(b"")
+        flat: np.ndarray = np.empty(n_values, dtype=dtype)
+        raw: Any = flat.view(np.uint8) if n_bytes else b""
+        left = memoryview(raw)
         while left and (n_read := stream.readinto(left[:_CHUNK])):  # type: ignore[attr-defined]
             left = left[n_read:]
         if left or stream.read(1):  # the last read checks the CRC

@@ -42,7 +42,7 @@ STACKING = {
     "base_names_": Several(str, "J"),
     "base_errors_": free("J"),
 }
-STAGES = {"alphas": "M", "errors": "M", "bound": "M"}
+STAGES = {"alphas": "M", "errors": "M", "bound": free("M")}
 CONSTRAINTS = 2_000  # margin constraints beyond which the kernel classifier of a stack is fitted once, on landmarks
 
 

@@ -60,7 +60,7 @@ STATE = {
     "n_rows_": size("n"),
     "class_prior_": shares("C"),
     "label_posterior_": free("n C"),
-    "multipliers_": free("n C | n"),
+    "multipliers_": free("n | n constraints"),
     "support_": index("support", below="n"),
 }
 
@@ -159,7 +159,8 @@ def novelty_sizes(model: MEDNoveltyDetector) -> dict[str, Any]:
     by_step = isinstance(model.model_, NoveltyChain)
     sizes = sizes_of_columns(step_schema(model.schema_) if by_step else model.schema_)
     sizes["n"] = len(model.multipliers_)
-    return sizes | of_columns(model.model_, sizes) if isinstance(model.model_, NoveltyTrees) else sizes
+    more = of_columns(model.model_, sizes) if isinstance(model.model_, NoveltyTrees) else {}
+    return {**sizes, **more}
 
 
 def of_components(model: NoveltyMixture | NoveltyChain, known: Sizes) -> Sizes:
