@@ -137,7 +137,7 @@ def test_different_density_instead_of_nu():
 
 
 def test_absent_class_weights():
-    """`class_weight`: use `sample_weight` or `class_prior`."""
+    """`class_weight`: use `sample_weight`, or `adjust_priors` if the class shares have shifted."""
     with pytest.raises(TypeError):
         MEDClassifier(class_weight="balanced")
 
