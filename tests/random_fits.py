@@ -31,6 +31,7 @@ from mixent import Calibration, FisherKernel, GaussianMixture, HiddenMarkovModel
 from mixent.base.registry import entries
 from mixent.core.driver import OutsideDomainError, Status, rounding
 from mixent.families.gaussian.structures import COVARIANCES
+from mixent.mixtures.problem import MixtureProblem
 
 SECONDS = 10.0  # of CPU time; a fit that takes longer is counted as slow
 OPTION_CLASSES = {name: getattr(mixent.options, name) for name in mixent.options.__all__ if name != "KernelFunction"}
@@ -307,16 +308,20 @@ def check_refusal(error: Exception) -> None:
 def check_runs(fitted: Any, one: Case) -> None:
     """No objective decreased by more than rounding."""
     weight = float(np.sum(one.fit.get("sample_weight", len(one.X)))) * (one.X.shape[1] if one.name in SEQUENCES else 1)
+    mixture = isinstance(getattr(fitted, "problem_", None), MixtureProblem)
+    condition = 10 * fitted.problem_.condition(fitted.params_) if mixture else 1.0  # that of earlier passes is similar
     for run in getattr(fitted, "runs_", None) or [getattr(fitted, "run_", None)]:
         if run is None:
             continue
         # without a prior, the likelihood of a Gaussian may have no maximum
         unbounded = run.status is Status.NOT_FINITE and getattr(one.model, "prior", "") is None
-        assert unbounded or not run.status.failed, run.message
+        # rotations of columns in very different units are not accurate, see docs/mathematics.md
+        rotated = any(name in str(getattr(fitted, "covariance_", one.model)) for name in ("EVE", "VVE"))
+        assert unbounded or rotated or not run.status.failed, run.message
         before: dict[int, float] = {}
         for step in run.trace:
             if step.accepted and step.segment in before:
-                fall, slack = before[step.segment] - step.objective, rounding(before[step.segment], weight)
+                fall, slack = before[step.segment] - step.objective, rounding(before[step.segment], weight, condition)
                 assert fall <= slack, f"the objective fell by {fall:.3g}; rounding explains {slack:.3g}"
             if step.accepted:
                 before[step.segment] = step.objective

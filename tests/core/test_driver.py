@@ -502,3 +502,9 @@ def test_a_certified_gap_ends_the_run_and_not_before():
     assert -result.objective <= 4e-3 < -[s.objective for s in result.trace][-2]
     assert climb(Climb(), stop=Stop(1e-12, 200, gap=1e-3)).message == Status.CONVERGED.value  # none known: by gain
     assert climb(Certified(), start=3.0, stop=Stop(0.0, 200, gap=0.0)).n_passes == 0
+
+
+def test_rounding_grows_with_the_weight_the_objective_and_the_condition():
+    assert rounding(0.0, 1.0) == pytest.approx(1e-11, rel=1e-4)
+    assert rounding(-5.0, 3.0) == rounding(5.0, 3.0) == pytest.approx(3e-11 + 5e-12, rel=1e-4)
+    assert rounding(0.0, 1.0, 1e6) - rounding(0.0, 1.0, 0.0) == pytest.approx(1e6 * np.finfo(float).eps)

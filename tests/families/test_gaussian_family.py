@@ -532,3 +532,16 @@ def test_a_prior_counts_for_a_share_of_the_rows_however_many_there_are():
     few, many = (Prior.of_covariances(4.0, np.eye(2), weight) for weight in (100.0, 1e9))
     assert few.rows == 4.0 and many.rows == 1e3
     assert (many.mean_rows == 0).all()
+
+
+def test_the_condition_is_the_largest_variance_inflation_factor():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 3)) * [1.0, 1e-6, 1e6]
+    cov = np.cov(X, rowvar=False)
+    others = [np.delete(np.arange(3), i) for i in range(3)]
+    given = [cov[i, i] - cov[i, o] @ np.linalg.solve(cov[np.ix_(o, o)], cov[o, i]) for i, o in enumerate(others)]
+    family = GaussianFamily((Group("VVV", 0, 1),), np.zeros(3), np.sqrt(np.diagonal(cov)))
+    params = Gaussians(np.zeros((1, 3)), cov[None], (None,))
+    assert family.condition(params) == pytest.approx((np.diagonal(cov) / given).max(), rel=1e-9)
+    aligned = GaussianFamily((Group("VVI", 0, 1),), np.zeros(3), np.ones(3))
+    assert aligned.condition(Gaussians(np.zeros((1, 3)), np.ones((1, 3)), (None,))) == 1.0

@@ -296,3 +296,15 @@ def test_dependent_columns_without_a_prior_are_not_called_converged(n_components
             model.set_params(random_state=0).fit(X, np.arange(51) % 2)
         assert model.run_.status is Status.NOT_FINITE
         assert_sound(model, X)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", ["EVE", "VVE", "VEV", "EVV", "VVV"])
+def test_a_few_heavy_rows(name):
+    """Few rows have nearly all the weight, so that covariances are ill-conditioned; rounding is not a decrease."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(35, 2)) * [30.0, 0.1] + rng.integers(0, 2, size=(35, 1))
+        mixture = GaussianMixture(2, name, random_state=0).fit(X, sample_weight=10.0 ** rng.uniform(-9, 9, size=35))
+        assert not mixture.run_.status.failed
+        assert_sound(mixture, X)

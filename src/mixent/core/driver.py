@@ -20,6 +20,7 @@ from mixent.core.executors import Executor, Threads
 from mixent.core.stats import Stats
 from mixent.show import Short
 
+EPS = 2.0**-52  # machine precision
 P = TypeVar("P")  # parameters: a frozen dataclass of arrays
 R = TypeVar("R")  # the result of `prepare`, computed once per pass
 S = TypeVar("S", bound=Stats)
@@ -55,6 +56,10 @@ class Problem(ABC, Generic[P, R, S]):
     def gap(self, params: P, total: S) -> float | None:
         """Return an upper bound on (maximum - objective), or None if none is available."""
         return None
+
+    def condition(self, params: P) -> float:
+        """Return the factor by which the objective amplifies rounding errors of the parameters; see `rounding`."""
+        return 1.0
 
     def certified_gain(self, params: P, total: S) -> float | None:
         """Return a lower bound on the gain of the next plain update, or None if none is available."""
@@ -274,7 +279,7 @@ class _Loop(Generic[P, R, S]):
         if self.propose is not None:
             candidate, self.memory = self.propose(self.problem, self.memory, self.params, plain)
             if candidate is not None:
-                if self._try(candidate, "proposal", slack=0.0) is not None:
+                if self._try(candidate, "proposal", exact=True) is not None:
                     return self._observe()
                 if self.n_pass >= self.stop.max_passes:
                     return Status.MAX_PASSES
@@ -296,7 +301,7 @@ class _Loop(Generic[P, R, S]):
     def _take_plain(self, plain: P) -> Status | None:
         while True:
             extended = self.step > self.problem.first_step  # must increase the objective, like a proposal
-            gain = self._try(plain, "plain", 0.0 if extended else rounding(self.objective, self.weight))
+            gain = self._try(plain, "plain", exact=extended)
             if gain is not None:
                 share = self.step / self.problem.first_step  # a short step has a small gain everywhere
                 longest = self.problem.longest_step or self.problem.first_step
@@ -320,16 +325,19 @@ class _Loop(Generic[P, R, S]):
         self.params, self.total, self.objective, self.memory = params, total, objective, None
         return self._observe()
 
-    def _try(self, params: P, kind: str, slack: float) -> float | None:
-        """Evaluate the parameters; accept them and return the gain unless it is below -`slack`."""
+    def _try(self, params: P, kind: str, *, exact: bool) -> float | None:
+        """Evaluate the parameters; accept them and return the gain unless it is negative (by more than rounding)."""
         total, objective, note = self._evaluate(params)
         gain = objective - self.objective
-        accepted = isfinite(objective) and gain >= -slack
+        accepted = isfinite(objective) and (gain >= 0 or (not exact and gain >= -self._slack()))
         self._record(objective, gain, kind, accepted, note)
         if total is None or not accepted:
             return None
         self.params, self.total, self.objective = params, total, objective
         return gain
+
+    def _slack(self) -> float:
+        return rounding(self.objective, self.weight, self.problem.condition(self.params))
 
     def _evaluate(self, params: P) -> tuple[S | None, float, str]:
         """Compute statistics and objective in one pass; (None, -inf, reason) outside the domain."""
@@ -376,13 +384,14 @@ class _Loop(Generic[P, R, S]):
         return Run(params, objective, status, tuple(self.trace), self.n_pass, message, last)
 
 
-def rounding(objective: float, weight: float) -> float:
+def rounding(objective: float, weight: float, condition: float = 1.0) -> float:
     """Return the largest apparent decrease of the objective that rounding explains.
 
-    The objective is a sum over rows of log densities, each of which is computed with an error of the order of the
-    machine precision (2e-16) times the condition of the parameters, and times the size of its terms. So the bound is
-    1e-11 nats per unit of weight, plus 1e-12 of the objective itself. It is the only definition of rounding in the
-    library: a plain update that decreases the objective by more is a defect or a degenerate problem, ends the run with
-    the status DECREASED, and is not accepted.
+    The objective is a sum over rows, whose terms have errors of the order of the machine precision times their size: at
+    most 1e-11 nats per unit of weight, plus 1e-12 of the objective itself. Where parameters are ill-conditioned, their
+    own rounding changes the objective by the machine precision times `condition` per unit of weight. (For Gaussians,
+    it is the variance of a column divided by its variance given the other columns.) This is the only definition of
+    rounding in the library: a plain update that decreases the objective by more is a defect, or the problem is
+    degenerate. It is not accepted, and ends the run with the status DECREASED.
     """
-    return 1e-11 * weight + 1e-12 * abs(objective)
+    return (1e-11 + EPS * condition) * weight + 1e-12 * abs(objective)

@@ -118,6 +118,10 @@ class MixtureProblem(Short, Problem):
             raise OutsideDomainError(f"the likelihood has no maximum: {SINGULAR}")
         return total.log_lik + self.log_prior(params)
 
+    def condition(self, params: MixtureParams) -> float:
+        gaussian = params.components.gaussian
+        return 1.0 if gaussian is None or self.family.gaussian is None else self.family.gaussian.condition(gaussian)
+
     def log_prior(self, params: MixtureParams) -> float:
         value = self.family.log_prior(params.components, params.live)
         if self.weight_rows is not None:

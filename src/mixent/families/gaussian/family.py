@@ -198,6 +198,13 @@ class GaussianFamily:
         trace = np.einsum("kd,kd->" if scatter.ndim == 2 else "kij,kij->", ready.precisions, scatter)
         return float(-(prior.rows @ ready.half_log_det) - 0.5 * trace)
 
+    def condition(self, params: Gaussians) -> float:
+        """Return the largest variance of a column divided by its variance given the other columns."""
+        if params.covs.ndim == 2:
+            return 1.0
+        precisions = self._factorized(params).precisions
+        return float(np.einsum("kii,kii->ki", params.covs, precisions).max())
+
     def degenerate(self, params: Gaussians) -> np.ndarray:
         """Return which components are degenerate in some direction, so that the likelihood has no maximum."""
         if self.prior is not None:
