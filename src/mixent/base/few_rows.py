@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mixent.base.background import Background, _as_user_rows
+from mixent.base.delegation import reads_tables
 from mixent.data import Schema, Table
 
 LEAST, MOST = 2, 64  # rows
@@ -45,6 +46,15 @@ def ask(model: Any, rows: Any, **more: Any) -> Iterator[tuple[str, Any]]:
         method = getattr(model, name, None)
         if method is not None:
             yield name, np.asarray(method(rows, **more))
+
+
+def ask_rows(model: Any) -> Iterator[tuple[str, Any]]:
+    """The answers to a few rows of the columns that the model has kept; one of another package may keep none."""
+    background = vars(model).get("background_")
+    schema = vars(model).get("schema_") if background is None else background.schema
+    if schema is not None:
+        rows = few_rows(schema, background)
+        yield from ask(model, rows if reads_tables(model) else rows.given)
 
 
 def are_proper(name: str, answers: np.ndarray) -> bool:

@@ -64,6 +64,21 @@ def sizes_of_columns(schema: Schema) -> dict[str, Any]:
     return {"c": len(schema.continuous), "m": len(categories), "R": sum(categories), "categories": categories}
 
 
+def check_columns(model: Any) -> None:
+    """Raise a ValueError unless the columns of a model are those of its schema, and its classes differ."""
+    state = vars(model)
+    schema = state.get("schema_")
+    if isinstance(schema, Schema):
+        names = state.get("feature_names_in_")
+        if state.get("n_features_in_") != len(schema.inputs) or (
+            names is not None and tuple(names.tolist()) != schema.input_names
+        ):
+            raise ValueError("the columns are not those of schema_")
+    classes = state.get("classes_")
+    if classes is not None and (classes.ndim != 1 or len(set(classes.tolist())) != len(classes) or not len(classes)):
+        raise ValueError("classes_ does not hold different classes")
+
+
 def no_rows(model: Any, X: Any, y: Any) -> list[Content]:
     """No pictures beyond those of the description."""
     return []

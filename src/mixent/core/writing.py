@@ -96,10 +96,10 @@ def _escaped(name: str) -> str:
 
 def _is_stale(part: Path, name: str) -> bool:
     """Whether the process that wrote a temporary file of `name` has ended, or has not written to it for a day."""
-    found = re.fullmatch(r"\.([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.part", part.name[len(name) :])
-    if found is None:
+    match = re.fullmatch(r"\.([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.part", part.name[len(name) :])
+    if match is None:
         return False
-    machine, process = found.groups()
+    machine, process = match.groups()
     if machine == _machine() and os.name == "posix":  # elsewhere os.kill would end the process
         return not _is_running(int(process))
     with suppress(OSError):

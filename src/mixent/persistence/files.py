@@ -15,10 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 import mixent
 from mixent.base.background import Background
-from mixent.base.delegation import reads_tables
-from mixent.base.few_rows import are_proper, ask, few_rows
+from mixent.base.few_rows import are_proper, ask_rows
 from mixent.base.options import Options
-from mixent.base.registry import Entry, entries, entry_of, find, name_in_files, sizes_of_columns
+from mixent.base.registry import Entry, check_columns, entries, entry_of, find, name_in_files, sizes_of_columns
 from mixent.base.saved_state import (
     Part,
     Several,
@@ -234,7 +233,7 @@ def _check(model: Any, seen: dict[int, int], depth: int = 0) -> int:
     for part in (*held, *inner):  # first: sizes of this one may be those of what it holds
         _check(part, seen, depth + 1)
     entry.parameters(model)
-    _check_names(state)
+    check_columns(model)
     sizes = check_values(entry.state, state, entry.sizes(model))
     parts = _declared_parts()
     for name, value in state.items():
@@ -252,35 +251,12 @@ def _declared_parts() -> dict[type, Part]:
     return {cls: part if isinstance(part, Part) else Part(part) for cls, part in declared.items()}
 
 
-def _check_names(state: Mapping[str, Any]) -> None:
-    """The columns are those of the schema, and no class occurs twice."""
-    schema = state.get("schema_")
-    if isinstance(schema, Schema):
-        names = state.get("feature_names_in_")
-        if state.get("n_features_in_") != len(schema.inputs) or (
-            names is not None and tuple(names.tolist()) != schema.input_names
-        ):
-            raise ValueError("the columns are not those of schema_")
-    classes = state.get("classes_")
-    if classes is not None and (classes.ndim != 1 or len(set(classes.tolist())) != len(classes) or not len(classes)):
-        raise ValueError("classes_ does not hold different classes")
-
-
 def _check_answers(model: Any, entry: Entry) -> None:
     """Try a few rows: what arrays of the right shapes hold may still not be a model."""
     with np.errstate(all="ignore"):
-        for name, answers in entry.ask(model) if entry.ask is not None else _ask_rows(model):
+        for name, answers in entry.ask(model) if entry.ask is not None else ask_rows(model):
             if not are_proper(name, answers):
                 raise ValueError(f"{name} gives answers that are not finite or not probabilities")
-
-
-def _ask_rows(model: Any) -> Iterator[tuple[str, Any]]:
-    """The answers to a few rows of the columns that the model has kept; one of another package may keep none."""
-    background = vars(model).get("background_")
-    schema = vars(model).get("schema_") if background is None else background.schema
-    if schema is not None:
-        rows = few_rows(schema, background)
-        yield from ask(model, rows if reads_tables(model) else rows.given)
 
 
 def _complete(holder: Any) -> None:
