@@ -119,6 +119,9 @@ class ChainProblem(Problem):
     def objective(self, params: ChainParams, total: ChainStats) -> float:
         return total.log_lik + self.log_prior(params)
 
+    def condition(self, params: ChainParams) -> float:
+        return 1.0 if self.family is None else self.family.condition(params.components)
+
     def log_prior(self, params: ChainParams) -> float:
         value = _dirichlet(params.log_start, self.start_rows) + _dirichlet(params.log_trans, self.trans_rows)
         if self.family is not None:

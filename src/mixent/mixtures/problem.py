@@ -119,8 +119,7 @@ class MixtureProblem(Short, Problem):
         return total.log_lik + self.log_prior(params)
 
     def condition(self, params: MixtureParams) -> float:
-        gaussian = params.components.gaussian
-        return 1.0 if gaussian is None or self.family.gaussian is None else self.family.gaussian.condition(gaussian)
+        return self.family.condition(params.components)
 
     def log_prior(self, params: MixtureParams) -> float:
         value = self.family.log_prior(params.components, params.live)
