@@ -76,7 +76,9 @@ class ProductFamily:
         return sum(part for part in self._parts("log_prior", params, live) if part is not None)
 
     def condition(self, params: Components) -> float:
-        return 1.0 if self.gaussian is None else self.gaussian.condition(params.gaussian)
+        if self.gaussian is None or params.gaussian is None:
+            return 1.0
+        return self.gaussian.condition(params.gaussian)
 
     def degenerate(self, params: Components) -> np.ndarray:
         return np.any([part for part in self._parts("degenerate", params) if part is not None], axis=0)
