@@ -9,8 +9,9 @@ import numpy as np
 
 from mixent.base.few_rows import LEAST, ask, few_rows
 from mixent.base.registry import register, sizes_of, sizes_of_columns
-from mixent.base.saved_state import Several, free, index, log_shares, shares
+from mixent.base.saved_state import Several, free, index, log_shares, positive, real, shares
 from mixent.data import Schema
+from mixent.families.poisson import PoissonFamily, Poissons
 from mixent.hmm.classifier import HMMClassifier
 from mixent.hmm.describe import classifier_on_rows, describe_classifier, describe_model, model_on_rows
 from mixent.hmm.estimators import HiddenMarkovModel
@@ -22,8 +23,7 @@ from mixent.hmm.problem import ChainParams, ChainProblem
 def check_all_options(model: Any) -> None:
     """As `fit` checks them."""
     check_options(model)
-    if isinstance(model, HiddenMarkovModel):
-        check_emissions(model)
+    check_emissions(model)
 
 
 def few_sequences(model: Any) -> tuple[Any, dict[str, Any]]:
@@ -64,12 +64,14 @@ register(
     title="Hidden Markov model",
     describe=describe_model,
     on_rows=model_on_rows,
-    state={**STATE, "chain_": FittedChain},
+    state={"chain_": FittedChain, **STATE},
     parts={
         ChainParams: {"log_start": log_shares("K"), "log_trans": log_shares("K K | t K K"), "repairs": index("")},
         ChainProblem: {},
         FittedChain: {},
         HMMPrior: {},
+        PoissonFamily: {"mean": positive("d"), "events": real("", 0.0), "n_components": index("")},
+        Poissons: {"rates": positive("K d")},
     },
     sizes=sizes_of_steps,
     parameters=check_all_options,
