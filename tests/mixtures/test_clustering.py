@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as Peer
 
 from mixent import GaussianMixture
+from mixent.families.gaussian.prior import common_variances
 from mixent.options import Search
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
@@ -291,13 +292,14 @@ def test_one_component_is_the_mean_and_covariance(draw):
 
 
 def test_the_prior_is_that_many_rows(draw):
-    """One component: (n S + rows T + the mean term) / (n + rows), T the shrunk covariance of the data."""
+    """One component: (n S + rows T) / (n + rows), T the shrunk covariance of the data, its variances those of S."""
     X, _ = draw()
     n, d, rows = len(X), 3, 40.0
     mixture = GaussianMixture(prior=rows, tol=1e-12).fit(X)
     S = np.cov(X.T, bias=True)
     w = d / (n + d)
-    T = (1 - w) * S + w * np.diag(np.diag(S)) + np.diag((1e-6 * X.std(axis=0)) ** 2)
+    T = (1 - w) * S + w * np.diag(np.diag(S))
+    T *= common_variances(rows, np.full((1, d), n - 1.0), X.var(axis=0, ddof=1)[None], X.var(axis=0))[0] / S[0, 0]
     np.testing.assert_allclose(mixture.covariances_[0], (n * S + rows * T) / (n + rows), rtol=1e-6, atol=1e-8)
 
 

@@ -22,6 +22,19 @@ class Starts(Short, Generic[P]):
     short: tuple[Run[P], ...]  # empty when there was only one start
     best: int
     run: Run[P]
+    more_passes: int = 0  # over the rows, of runs with other objectives, and after the run was resumed
+
+    @property
+    def n_passes(self) -> int:
+        """Number of passes over the rows of all starts; resuming a short run takes one pass."""
+        if not self.short:
+            return len(self.run.trace) + self.more_passes
+        passes = sum(len(short.trace) for short in self.short) + self.more_passes
+        best = self.short[self.best]
+        if self.run.trace is not best.trace:
+            resumed = [step.n_pass for step in best.trace if step.accepted][-1]
+            passes += 1 + self.run.n_passes - resumed
+        return passes
 
 
 def best_of(

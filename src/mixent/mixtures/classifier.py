@@ -46,9 +46,9 @@ class MixtureClassifier(BayesMixture):
     across_classes : bool, default=False
         Whether what is "equal" in the covariance structure is equal for all classes, or only within each class.
     prior : "auto", float, None or MixturePrior, default="auto"
-        Number of pseudo-rows that shrink each covariance towards the covariance within classes; "auto" is the number of
-        numeric columns + 2, or is selected together with the components. None is maximum likelihood. A `MixturePrior`
-        also has the smoothing of categorical columns.
+        Number of pseudo-rows that shrink each covariance towards a common covariance within the components; "auto" is
+        the number of numeric columns + 2, or is selected together with the components. None is maximum likelihood. A
+        `MixturePrior` also has the smoothing of categorical columns.
     class_prior : "empirical", (C,) array or dict of label -> probability, default="empirical"
         Class priors: estimated with the other parameters, or fixed at these values.
     training : "likelihood", "conditional", "error", Conditional or MinimumError, default="likelihood"

@@ -52,7 +52,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         scikit-learn's "spherical", "diag", "tied" and "full" are VII, VVI, EEE and VVV. From a list, or with "auto"
         from all 14, the best structure is selected.
     prior : "auto", float, None or MixturePrior, default="auto"
-        Number of pseudo-rows that shrink each covariance towards the covariance within the initial clusters; "auto" is
+        Number of pseudo-rows that shrink each covariance towards a common covariance within the components; "auto" is
         the number of numeric columns + 2 (compare [4]_), None is maximum likelihood. A `MixturePrior` also has the
         smoothing of categorical columns.
     search : None, "bic", "icl", "cv" or Search, default=None
@@ -287,7 +287,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
         problem = plan.problem(candidate, partitions[0])
         again = self.warm_start and hasattr(self, "params_")
         warm = _continued(self, problem, schema, varying, counts[0]) if again else None
-        fitted, starts = plan.fit(candidate, show, starts=partitions, warm=warm)
+        before = self.problem_ if again and self.converged_ else None
+        fitted, starts = plan.fit(candidate, show, starts=partitions, warm=warm, before=before)
         return fitted, starts, [], []
 
     def _check(self) -> tuple[list[int], list[str]]:
@@ -408,7 +409,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
 
 def plain_candidate(plan: FitPlan, n_components: int, name: str) -> Candidate:
     """Return the candidate of a mixture without classes."""
-    return Candidate((n_components,), (name,), False, plan.default_rows(), local=True)
+    return Candidate((n_components,), (name,), False, plan.default_rows())
 
 
 def _continued(

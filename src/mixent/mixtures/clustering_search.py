@@ -15,7 +15,7 @@ from mixent.mixtures.candidates import PATIENCE, map_tasks, worker_copy
 from mixent.mixtures.clustering import plain_candidate
 from mixent.mixtures.fit_plan import FitPlan
 from mixent.mixtures.fitting import Fitted
-from mixent.mixtures.growth import By, Stage, grow, passes_of
+from mixent.mixtures.growth import By, Stage, grow
 from mixent.mixtures.predict import entropy_of, log_density, responsibilities
 
 
@@ -62,7 +62,7 @@ def try_structure(task: tuple[FitPlan, list[int], str]) -> list[Trial]:
     for k in counts:
         candidate = plain_candidate(plan, k, name)
         fitted, starts = plan.fit(candidate, starts=plan.parts(candidate, plan.est.n_init))
-        record = _record(fitted, plan, k, name) | {"evaluations": passes_of(starts) * plan.table.n_rows * k}
+        record = _record(fitted, plan, k, name) | {"evaluations": starts.n_passes * plan.table.n_rows * k}
         if plan.search.criterion == "cv":
             record["cv"] = _held_out(plan, k, name)
         trials.append(Trial(fitted, starts, record, None))

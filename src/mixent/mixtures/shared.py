@@ -45,7 +45,7 @@ class SharedMixtureClassifier(BayesMixture):
         Covariance structure (see `GaussianMixture`). With n_components="auto", the structure is selected from a list,
         or from VVI, EEE and VVV with "auto"; otherwise "auto" is "VVV".
     prior : "auto", float, None or MixturePrior, default="auto"
-        Number of pseudo-rows that shrink each covariance towards the covariance within the initial clusters; "auto" is
+        Number of pseudo-rows that shrink each covariance towards a common covariance within the components; "auto" is
         the number of numeric columns + 2, None is maximum likelihood. A `MixturePrior` also has the smoothing of
         categorical columns.
     class_prior : "empirical", (C,) array or dict of label -> probability, default="empirical"
@@ -236,4 +236,4 @@ class SharedMixtureClassifier(BayesMixture):
 
 
 def shared_candidate(plan: FitPlan, count: int, name: str) -> Candidate:
-    return Candidate((count,), (name,), False, plan.default_rows(), local=True, shared=True)
+    return Candidate((count,), (name,), False, plan.default_rows(), shared=True)

@@ -75,6 +75,7 @@ class GaussianFamily:
     scale: Array  # (d,) standard deviation of each column of the data
     prior: Prior | None = None  # expanded: one entry per component
     noise: Array | None = None  # (d,) variance of the noise added to every row
+    fixed_means: bool = False  # whether `update` leaves the means unchanged
 
     @property
     def n_columns(self) -> int:
@@ -134,6 +135,8 @@ class GaussianFamily:
             total = first + prior.mean_rows[:, None] * (prior.mean - params.means)
             weight = mass + prior.mean_rows
         shift = np.divide(total, weight[:, None], out=np.zeros_like(first), where=weight[:, None] > 0)
+        if self.fixed_means:
+            shift = np.zeros_like(shift)
         means = params.means + shift
         if second.ndim == 2:
             scatter = second - 2 * first * shift + mass[:, None] * shift**2
