@@ -11,18 +11,19 @@ from .random_fits import NAMES, attempt
 
 QUICK = 3  # fits of each estimator
 MANY = 10_000
+KINDS = ("answer", "refusal", "slow", "unfinished")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_few_random_fits_of_each_estimator(name):
-    results = Counter(attempt(seed, name).split(":")[0] for seed in range(QUICK))
-    assert set(results) <= {"answer", "refusal"}
+    for seed in range(QUICK):
+        assert attempt(seed, name).split(":")[0] in KINDS  # raises on a defect
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(MANY // 250))
 def test_many_random_fits(part):
-    """All 10,000 take about 90 minutes on one core; those beyond the limit of CPU time are counted, not failed."""
+    """All 10,000 take about an hour on one core; those beyond the limit of CPU time are counted, not failed."""
     results, defects = Counter(), []
     for seed in range(250 * part, 250 * (part + 1)):
         try:
