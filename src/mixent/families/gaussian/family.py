@@ -14,7 +14,7 @@ from mixent.families.gaussian.missing import Incomplete, IncompleteDiagonal
 from mixent.families.gaussian.prior import Prior
 from mixent.families.gaussian.structures import COVARIANCES, Covariances, Structure
 
-CANCELLED = 1e-8  # sums of squares below this share of the squared shift of the mean have few digits left
+CANCELED = 1e-8  # sums of squares below this share of the squared shift of the mean have few digits left
 ROUNDING = 1e-14  # bound on their errors, as such a share
 FLAT = 1e-12  # smallest allowed variance of a component in any direction, relative to the variance of the data
 SINGULAR = "a column is constant or depends on others; drop such columns, or use a prior"
@@ -146,8 +146,8 @@ class GaussianFamily:
             scatter = second - cross - np.swapaxes(cross, 1, 2) + outer
         # these terms cancel if a mean moves much farther than the rows of its component are apart
         squares = scatter if scatter.ndim == 2 else np.einsum("kii->ki", scatter)  # a view
-        moved = np.abs(mass)[:, None] * shift**2
-        squares += np.where(np.abs(squares) < CANCELLED * moved, ROUNDING * shift.shape[1] * moved, 0.0)
+        canceled = np.abs(mass)[:, None] * shift**2
+        squares += np.where(np.abs(squares) < CANCELED * canceled, ROUNDING * shift.shape[1] * canceled, 0.0)
         if self.noise is not None:
             noise = self.noise if scatter.ndim == 2 else np.diag(self.noise)
             scatter = scatter + mass.reshape(-1, *[1] * noise.ndim) * noise
