@@ -22,7 +22,7 @@ PEERS = {
     "crowdkit": "crowd-kit: Dawid-Skene",
     "quapy": "QuaPy: EMQ",
 }
-PROPER = {"gaussian": "Gaussian", "bayes": "Bayes", "em": "EM", "adaboost": "AdaBoost", "c": "C", "bic": "BIC", "aic": "AIC"}
+PROPER = {name.lower(): name for name in ("Gaussian", "Bayes", "EM", "AdaBoost", "C", "BIC", "AIC")}
 KINDS = ("covered", "different", "absent")
 PART = re.compile(r"(<!-- (?!end)(\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
