@@ -50,6 +50,7 @@ from mixent.mixtures.model import MixtureModel
 MOST_CONSTRAINTS = 2_000  # rows times other classes, with a kernel
 MOST_GAUSSIAN_COLUMNS, MOST_GAUSSIAN_ROWS, MOST_GAUSSIAN_CLASSES = 12, 1_000, 3  # encoded columns, rows, classes
 MOST_TREE_COLUMNS = 100
+LARGEST = 1e150  # coefficient of a feature: its square is finite
 STATE = {
     "schema_": Schema,
     "classes_": np.ndarray,
@@ -438,7 +439,7 @@ register(
     state={
         "model_": MixtureModel | SequenceModel,
         "information_": "q q",
-        "root_": "q r",
+        "root_": Values("q r", low=-LARGEST, below=LARGEST),
         "rank_": size("r"),
     },
     sizes=kernel_sizes,
