@@ -138,3 +138,10 @@ def test_other_numbers_are_refused(value):
 def test_parameters_of_gaussians_are_refused(options):
     with pytest.raises(ValueError, match="poisson"):
         HiddenMarkovModel(2, emissions="poisson", **options).fit(np.arange(12.0).reshape(3, 4))
+
+
+def test_counts_that_are_all_zero():
+    """The rate has no maximum above zero; the prior must not count it as infinitely improbable."""
+    model = HiddenMarkovModel(2, emissions="poisson", random_state=0).fit(np.zeros((20, 4)))
+    assert not model.run_.status.failed
+    np.testing.assert_allclose(model.score_samples(np.zeros((3, 4))), 0.0, atol=1e-9)

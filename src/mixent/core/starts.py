@@ -37,6 +37,12 @@ class Starts(Short, Generic[P]):
         return passes
 
 
+def unfinished(run: Run[Any], brief: Stop, stop: Stop) -> bool:
+    """Return whether a run that was ended by the rule `brief` has to be resumed until `stop`."""
+    limited = run.status is Status.MAX_PASSES and brief.max_passes < stop.max_passes
+    return run.last is not None and (limited or (run.status is Status.CONVERGED and brief.tol > stop.tol))
+
+
 def best_of(
     problem: Problem[P, Any, Any],
     source: BlockSource,
@@ -58,7 +64,7 @@ def best_of(
     scores = [r.objective if isfinite(r.objective) else float("-inf") for r in short]
     best = max(range(len(short)), key=scores.__getitem__)
     chosen = short[best]
-    if chosen.status is Status.MAX_PASSES and brief.max_passes < stop.max_passes:
+    if unfinished(chosen, brief, stop):
         chosen = run(
             problem,
             source,

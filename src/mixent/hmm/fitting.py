@@ -14,7 +14,7 @@ from mixent.core.driver import Run, Status, Stop, run
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress, ShowProgress
 from mixent.core.proposals import Squarem
-from mixent.core.starts import best_of
+from mixent.core.starts import best_of, unfinished
 from mixent.families.gaussian.family import GaussianFamily
 from mixent.families.gaussian.kernels import quadratic_pays
 from mixent.families.gaussian.structures import get_structure
@@ -101,7 +101,7 @@ def fit_chain(
             if other is None:
                 break
             problem, result = other, run(other, source, result.params, stop=brief, **options)
-        if brief != stop and result.last is not None and not result.status.failed:
+        if unfinished(result, brief, stop):
             result = run(problem, source, resume=result.last, stop=stop, **options)
     return FittedChain(problem, result.params, replace(result, last=None))
 

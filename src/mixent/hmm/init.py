@@ -25,6 +25,7 @@ from mixent.mixtures.kmeans import cluster_means, lloyd, nearest
 SAMPLE = 20_000  # steps of the sample for k-means
 TOPOLOGIES = ("full", "left-right")
 PERTURBATION = 0.3  # standard deviation of the initial perturbation of log probabilities of categories
+LEAST_RATE = 1e-100  # of a variable whose counts are all zero
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def poisson_family(n_states: int, summary: Summary, sizes: tuple[int, ...], smoo
     family = emission_family(n_states, "VVI", replace(summary, center=np.empty(0)), sizes, None, smoothing)
     if not len(summary.center):
         return family
-    poisson: Any = PoissonFamily(n_states, np.maximum(summary.center, 1e-300), smoothing)
+    poisson: Any = PoissonFamily(n_states, np.maximum(summary.center, LEAST_RATE), smoothing)
     return replace(family, gaussian=poisson)
 
 
@@ -175,6 +176,8 @@ def initial_components(
     poisson = family.gaussian if isinstance(family.gaussian, PoissonFamily) else None
     if poisson is not None:
         family = replace(family, gaussian=None)
+    elif family.gaussian is not None:
+        family = replace(family, gaussian=replace(family.gaussian, fixed_means=False))  # fixed from here on
     components = Components(None, None)
     if family.gaussian is not None or family.categorical is not None:
         components = from_partition(family, summary, steps, partition, counts, executor).components

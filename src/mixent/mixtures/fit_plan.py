@@ -20,7 +20,7 @@ from mixent.core.driver import Event, Observer, Run, Status, Stop, run
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress, ShowProgress
 from mixent.core.proposals import Squarem
-from mixent.core.starts import Starts, best_of
+from mixent.core.starts import Starts, best_of, unfinished
 from mixent.families.gaussian.family import Group
 from mixent.families.gaussian.prior import Prior, common_variances
 from mixent.families.product import ProductFamily
@@ -298,7 +298,8 @@ class FitPlan:
                 break
             problem, current = other, run(other, source, current.params, stop=brief, **options)
             passes += len(current.trace)
-        if brief != stop and current.last is not None and not current.status.failed:
+        if unfinished(current, brief, stop):
+            assert current.last is not None
             passes += 1 - len(current.last.trace)
             current = run(problem, source, resume=current.last, stop=stop, **options)
             passes += len(current.trace)
