@@ -140,6 +140,7 @@ def test_parameters_of_gaussians_are_refused(options):
         HiddenMarkovModel(2, emissions="poisson", **options).fit(np.arange(12.0).reshape(3, 4))
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_counts_that_are_all_zero():
     """The rate has no maximum above zero; the prior must not count it as infinitely improbable."""
     model = HiddenMarkovModel(2, emissions="poisson", random_state=0).fit(np.zeros((20, 4)))
