@@ -29,7 +29,7 @@ PART = re.compile(r"(<!-- (?!end)(\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 def cases(name: str) -> dict[str, list[str]]:
     """Kind -> a phrase or sentence for each test of a file."""
-    found: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    texts: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for node in ast.parse((TESTS / f"test_{name}.py").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             _, kind, topic = node.name.split("_", 2)
@@ -40,8 +40,8 @@ def cases(name: str) -> dict[str, list[str]]:
                 "different": f"**{phrase[0].upper()}{phrase[1:]}.** {sentence}",
                 "absent": sentence,
             }
-            found[kind].append(text[kind])
-    return found
+            texts[kind].append(text[kind])
+    return texts
 
 
 def present() -> dict[str, str]:
