@@ -33,7 +33,7 @@ from mixent.hmm.lattice import forward_backward
 from mixent.hmm.options import read_fixed
 from mixent.hmm.problem import ChainParams, ChainProblem
 from mixent.hmm.sequences import SequenceBlock, SequenceBlocks, Sequences, observed_steps
-from mixent.mixtures.fit_plan import QUICK
+from mixent.mixtures.fit_plan import loose
 from mixent.mixtures.fitting import RESCALINGS, blocks, rescaled
 from mixent.mixtures.init import Summary, summarize
 from mixent.show import Short
@@ -94,7 +94,7 @@ def fit_chain(
             "propose": Squarem() if est.accelerate and S > 1 else None,
         }
         stop = Stop(est.tol, est.max_iter)
-        brief = stop if scale is None or S == 1 else Stop(max(est.tol, QUICK.tol), min(est.max_iter, QUICK.max_passes))
+        brief = stop if scale is None or S == 1 else loose(stop)
         result = best_of(problem, source, starts, stop=brief, **options).run
         for _ in range(RESCALINGS if S > 1 else 0):
             other = None if scale is None else _rescaled(est, problem, result, source, sizes, scale, executor)

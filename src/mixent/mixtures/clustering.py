@@ -287,7 +287,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         problem = plan.problem(candidate, partitions[0])
         again = self.warm_start and hasattr(self, "params_")
         warm = _continued(self, problem, schema, varying, counts[0]) if again else None
-        before = self.problem_ if again and self.converged_ else None
+        before = self.problem_ if warm is not None else None
         fitted, starts = plan.fit(candidate, show, starts=partitions, warm=warm, before=before)
         return fitted, starts, [], []
 

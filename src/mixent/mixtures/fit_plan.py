@@ -47,6 +47,11 @@ from mixent.mixtures.problem import MixtureParams, MixtureProblem
 QUICK = Stop(1e-3, 60)  # for fits that are only compared
 
 
+def loose(stop: Stop) -> Stop:
+    """Return the rule of a first run, after which the prior is computed again: looser, unless it is short anyway."""
+    return stop if stop.max_passes <= QUICK.max_passes else Stop(max(stop.tol, QUICK.tol), QUICK.max_passes)
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A model to fit: numbers of components, structures and prior."""
@@ -257,9 +262,11 @@ class FitPlan:
             starts = starts or self.parts(candidate)
             problem = self.problem(candidate, starts[0])
             rescale = rescale and not (quick or self.quick) and candidate.local and candidate.is_mixture
+            rescale = rescale and candidate.prior_rows is not None
             if before is not None and warm is not None and rescale:
                 problem = self.problem(candidate, self.assigned(candidate, warm, starts[0].rows))
-                problem = problem if self._differs(before, problem, warm) else _with_prior(problem, before)
+                rescale = self._differs(before, problem, warm)
+                problem = problem if rescale else _with_prior(problem, before)
             source = self.source(problem.family, max(candidate.counts))
             params = [warm] if warm is not None else self._initial_params(problem, candidate, starts, executor)
             last: deque[Event] = deque(maxlen=1)
@@ -289,7 +296,7 @@ class FitPlan:
         options: dict[str, Any],
     ) -> tuple[MixtureProblem, Starts]:
         """Run EM to a loose tolerance, compute the prior again until it is about the same, and continue to `stop`."""
-        brief = Stop(max(stop.tol, QUICK.tol), min(stop.max_passes, QUICK.max_passes))
+        brief = loose(stop)
         result = best_of(problem, source, params, stop=brief, **options)
         current, passes = result.run, result.n_passes
         for _ in range(RESCALINGS):
