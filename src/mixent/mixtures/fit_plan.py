@@ -29,6 +29,7 @@ from mixent.mixtures.fitting import (
     Fitted,
     blocks,
     component_covariance,
+    evenly_spaced,
     finish,
     make_family,
     part_variances,
@@ -208,7 +209,7 @@ class FitPlan:
     @cached_property
     def class_variances(self) -> tuple[Array, Array]:
         """Degrees of freedom and variances of the classes, (C, d) each."""
-        rows = np.flatnonzero(self.positive & (self.codes >= 0))
+        rows = evenly_spaced(np.flatnonzero(self.positive & (self.codes >= 0)))
         return part_variances(self.table, Partition(rows, one_hot(self.codes[rows], self.n_classes)))
 
     def prior(self, candidate: Candidate, start: Partition) -> Prior | None:

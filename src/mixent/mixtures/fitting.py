@@ -20,7 +20,7 @@ from mixent.mixtures.init import Members, Partition, Summary, flat_components, m
 from mixent.mixtures.online import PastStatistics
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
-DISTINCT_ROWS = 20_000  # rows of the sample in which distinct values are counted
+VARIANCE_ROWS = 5_000  # rows of the sample from which the scale of a prior is estimated
 RESCALINGS = 5  # largest number of times that the prior is computed again after convergence ...
 NOTICEABLE = 0.02  # ... if this changes the variance of a component by more than this share
 LEAST_SHRINKAGE = 1e-3  # of the correlations in the target of a prior, which must not be nearly singular
@@ -87,17 +87,25 @@ def shrunk(cov: Array, summary: Summary, rows: float) -> Array:
     return (1 - weight) * cov + np.diag(weight * np.diagonal(cov) + floor)
 
 
+def evenly_spaced(rows: np.ndarray) -> np.ndarray:
+    """Return at most 5,000 of the rows."""
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), VARIANCE_ROWS)).astype(np.intp)]
+
+
 def part_variances(table: Block, start: Partition) -> tuple[Array, Array]:
     """Return m_k and v_k for `common_variances`: degrees of freedom and variances of the parts of a partition, (K, d).
 
-    Missing values are left out. Equal values do not contribute to the degrees of freedom, since they carry no
-    information about the scale: a column that is constant within a part would otherwise suggest a scale of zero.
+    They are those of at most 5,000 rows. Missing values are left out. Equal values do not contribute to the degrees of
+    freedom, since they carry no information about the scale: a column that is constant within a part would otherwise
+    suggest a scale of zero.
     """
-    X, weight = table.X[start.rows], table.row_weights[start.rows]
+    some = evenly_spaced(np.arange(len(start.rows)))
+    rows, parts = start.rows[some], start.resp[some]
+    X, weight = table.X[rows], table.row_weights[rows]
     counts = np.zeros((start.resp.shape[1], X.shape[1]))
     variances = np.zeros_like(counts)
-    hard = start.resp.argmax(axis=1)
-    for k, resp in enumerate(start.resp.T):
+    hard = parts.argmax(axis=1)
+    for k, resp in enumerate(parts.T):
         used = np.flatnonzero(resp * weight > 0)
         if not len(used):
             continue
@@ -108,9 +116,8 @@ def part_variances(table: Block, start: Partition) -> tuple[Array, Array]:
         mean = (share * values).sum(axis=0) / np.maximum(mass, 1e-300)
         squares = (share * (values - mean) ** 2).sum(axis=0)
         variances[k] = squares / np.maximum(mass - 1, 0.5 * mass + 1e-300)
-        own = used[hard[used] == k]
-        own = own[np.linspace(0, len(own) - 1, min(len(own), DISTINCT_ROWS)).astype(np.intp)]
-        distinct = (np.diff(np.sort(X[own], axis=0), axis=0) > 0).sum(axis=0)  # NaN is last; one value less
+        own = np.sort(X[used[hard[used] == k]], axis=0)
+        distinct = (np.diff(own, axis=0) > 0).sum(axis=0)  # NaN is last; one value less
         counts[k] = np.minimum(distinct, np.maximum(mass - 1, 0.0))
     return counts, variances
 
