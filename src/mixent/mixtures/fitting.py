@@ -20,7 +20,7 @@ from mixent.mixtures.init import Members, Partition, Summary, flat_components, m
 from mixent.mixtures.online import PastStatistics
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
-VARIANCE_ROWS = 5_000  # rows of the sample from which the scale of a prior is estimated
+VARIANCE_ROWS = 4_000  # rows of the sample from which the scale of a prior is estimated
 RESCALINGS = 5  # largest number of times that the prior is computed again after convergence ...
 NOTICEABLE = 0.02  # ... if this changes the variance of a component by more than this share
 LEAST_SHRINKAGE = 1e-3  # of the correlations in the target of a prior, which must not be nearly singular
@@ -88,14 +88,14 @@ def shrunk(cov: Array, summary: Summary, rows: float) -> Array:
 
 
 def evenly_spaced(rows: np.ndarray) -> np.ndarray:
-    """Return at most 5,000 of the rows."""
+    """Return at most 4,000 of the rows."""
     return rows[np.linspace(0, len(rows) - 1, min(len(rows), VARIANCE_ROWS)).astype(np.intp)]
 
 
 def part_variances(table: Block, start: Partition) -> tuple[Array, Array]:
     """Return m_k and v_k for `common_variances`: degrees of freedom and variances of the parts of a partition, (K, d).
 
-    They are those of at most 5,000 rows. Missing values are left out. Equal values do not contribute to the degrees of
+    They are those of at most 4,000 rows. Missing values are left out. Equal values do not contribute to the degrees of
     freedom, since they carry no information about the scale: a column that is constant within a part would otherwise
     suggest a scale of zero.
     """
