@@ -125,7 +125,7 @@ def common_variances(rows: float, counts: Array, variances: Array, reference: Ar
     m = np.where(varying, counts, 0.0)
     for _ in range(BISECTIONS):  # the gradient decreases from low to high
         middle = 0.5 * (low + high)
-        s = rows * np.exp(middle)
-        gradient = (rows - (m + rows) * s / (m * ratio + s)).sum(axis=0) + ANCHOR_ROWS * (1 - np.exp(middle))
+        s = np.exp(middle)
+        gradient = (rows - (m + rows) * s / (m / rows * ratio + s)).sum(axis=0) + ANCHOR_ROWS * (1 - s)
         low, high = np.where(gradient > 0, middle, low), np.where(gradient > 0, high, middle)
     return reference * np.exp(0.5 * (low + high))
