@@ -46,14 +46,10 @@ MARKS = {True: "yes", False: "no", None: "–"}
 
 @dataclass(frozen=True)
 class Can:
-    """A cell of the table: yes, no, or not applicable (None), with an optional note.
-
-    `exact`: of explanations, whether the prediction is itself a sum of contributions of the columns.
-    """
+    """A cell of the table: yes, no, or not applicable (None), with an optional note."""
 
     able: bool | None
     note: str = ""
-    exact: bool = False
 
     def __str__(self) -> str:
         return MARKS[self.able] + (f": {self.note}" if self.note else "")
@@ -65,9 +61,9 @@ LEFT_OUT = Can(True, "rows without a label are left out")
 FOREIGN = Can(True, 'of another library: with `save(model, path, foreign="skops")`')
 
 
-def yes(note: str, *, exact: bool = False) -> Can:
+def yes(note: str) -> Can:
     """Yes, with a note."""
-    return Can(True, note, exact)
+    return Can(True, note)
 
 
 def no(note: str) -> Can:

@@ -68,9 +68,7 @@ def write_records(screen: Screen, records: list[dict[str, Any]], output: Path, p
     if output.name.lower().endswith(".json"):
         import json
 
-        from mixent.core.writing import write_text
-
-        write_text(output, json.dumps(records, indent=1) + "\n")
+        output.write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
         return
     import pandas as pd
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mixent.data.checks import constants
 from mixent.data.encode import Notes, read_columns, recode
 from mixent.data.frames import Source, library_of, read_source
 from mixent.data.kinds import EMPTY, infer, is_empty
@@ -94,8 +93,7 @@ def _read(estimator: Any, X: Any, reset: bool, categorical: Any, new: bool) -> T
         source = _renamed(source, schema)
     numbers, codes = _filled(source, schema, notes, new)
     sentences = _sentences(notes, schema if reset else None)
-    table = Table(numbers, codes, schema, as_category, notes.unseen, source.given, sentences)
-    return replace(table, notes=(*sentences, *constants(table))) if reset else table
+    return Table(numbers, codes, schema, as_category, notes.unseen, source.given, sentences)
 
 
 def keep_notes(estimator: Any, *read: Table | Labels, quiet: bool) -> None:

@@ -1,13 +1,12 @@
 """Products of Gaussian and categorical distributions, for tables with mixed columns.
 
-Within a component the two parts are independent; in the mixture they are not. Either part may be absent. In hidden
-Markov models of counts, Poisson distributions take the place of Gaussians.
+Within a component the two parts are independent; in the mixture they are not. Either part may be absent.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,21 +16,13 @@ from mixent.core.stats import Stats
 from mixent.families.categorical import CategoricalFamily, Categoricals, Counts
 from mixent.families.gaussian.family import GaussianFamily, Gaussians
 from mixent.families.gaussian.kernels import Moments
-from mixent.families.poisson import Events, PoissonFamily, Poissons
-
-if TYPE_CHECKING:  # Poisson distributions have the same interface, as far as hidden Markov models use it
-    from mixent.families.gaussian.family import GaussianFamily as NumericFamily
-    from mixent.families.gaussian.family import Gaussians as Numeric
-    from mixent.families.gaussian.kernels import Moments as NumericStats
-else:
-    NumericFamily, Numeric, NumericStats = GaussianFamily | PoissonFamily, Gaussians | Poissons, Moments | Events
 
 
 @dataclass(frozen=True)
 class Components:
     """Parameters of K components over mixed columns."""
 
-    gaussian: Numeric | None
+    gaussian: Gaussians | None
     categorical: Categoricals | None
 
     @property
@@ -43,7 +34,7 @@ class Components:
 
 @dataclass(frozen=True)
 class ComponentStats(Stats):
-    gaussian: NumericStats | None
+    gaussian: Moments | None
     categorical: Counts | None
 
 
@@ -51,7 +42,7 @@ class ComponentStats(Stats):
 class ProductFamily:
     """Product of the two families, with their interface; log densities, log priors and numbers of parameters add."""
 
-    gaussian: NumericFamily | None
+    gaussian: GaussianFamily | None
     categorical: CategoricalFamily | None
 
     def prepare(self, params: Components) -> tuple[Any, Any]:
@@ -83,11 +74,6 @@ class ProductFamily:
 
     def log_prior(self, params: Components, live: np.ndarray | None = None) -> float:
         return sum(part for part in self._parts("log_prior", params, live) if part is not None)
-
-    def condition(self, params: Components) -> float:
-        if self.gaussian is None or params.gaussian is None:
-            return 1.0
-        return self.gaussian.condition(params.gaussian)
 
     def degenerate(self, params: Components) -> np.ndarray:
         return np.any([part for part in self._parts("degenerate", params) if part is not None], axis=0)

@@ -11,7 +11,6 @@ from pathlib import Path
 from string import Template
 
 from mixent.base.document import Section
-from mixent.core.writing import write_text
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -142,8 +141,9 @@ def write_report(path: str | PathLike[str], title: str, sections: Iterable[Secti
         index=f'<nav aria-label="Contents"><ol>\n{index}</ol></nav>' if len(shown) > 1 else "",
         body="\n".join(_section(i, heading, body) for i, (heading, body) in zip(ids, shown)),
     )
-    write_text(path, page)
-    return Path(path)
+    path = Path(path)
+    path.write_text(page, encoding="utf-8", newline="\n")
+    return path
 
 
 def section_ids(titles: Iterable[str]) -> list[str]:

@@ -11,7 +11,6 @@ from mixent.maxent.joint_problem import SOLVERS
 from ...maxent.test_joint import frame
 
 
-@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_prior_variance_none(solver):
     X = frame(60).assign(again=lambda X: X["shape"])
@@ -19,7 +18,6 @@ def test_prior_variance_none(solver):
         MaxEntJoint(prior_variance=None, tol=1e-3, solver=solver).fit(X)
 
 
-@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -42,7 +40,6 @@ def test_a_wrong_option_is_named(options, message):
         MaxEntJoint(**options).fit(frame(20))
 
 
-@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize(
     ("target", "message"),
     [
