@@ -6,7 +6,7 @@
     python -m benchmarks.compare_time --budget 30           the recommendation within a budget (long; resumable)
     python -m benchmarks.compare_time --measure > FILE      seconds and log-loss of each method on samples and two folds
 
-What `--measure` prints is tests/golden/budgets.json: a test replays the rule of budgets with it, on a simulated clock.
+With a file such as `--measure` prints, tests/golden/budgets.json, a test replays the rule of budgets.
 
 The tables are simulated; `--data FOLDER` adds the CSV files of a folder, whose last column is the class. Run it on idle
 cores: the seconds are those of a clock. Comparisons without limits are kept in `--out` and not computed again.
