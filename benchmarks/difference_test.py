@@ -4,7 +4,8 @@
 methods in five folds, and tests their difference in log-loss and in error by `row_t_test` and by the test on five fold
 means that it replaced. Ten minutes on one core; batches of tables are kept as they come, and the same command
 resumes. With `--others`, the same for trees, nearest neighbors, forests and boosting of scikit-learn (hours; use
-`--tables` and `--rows`).
+`--tables` and `--rows`). With `--nested 20`, the reference beside the test on rows is nested cross-validation (Bates,
+Hastie and Tibshirani 2023), repeated over 20 splits of every table, instead of the test on fold means.
 
 The true difference is 0 where both methods are the same procedure on exchangeable columns. Elsewhere it is the mean of
 the differences over all tables: a cross-validated difference is an unbiased estimate for training sets of its size.
@@ -16,6 +17,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +171,7 @@ SETTINGS = (
     Setting("local average - logistic regression", local_average, logistic, 2, 0.5, apart=False),
     Setting("best split - logistic regression", best_split, logistic, apart=False),
 )
+NESTED = tuple(SETTINGS[i] for i in (2, 3, 6, 7, 9, 12))  # those that are compared with nested cross-validation
 
 
 LIBRARY = {
@@ -188,13 +191,26 @@ def folds_of(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return fold
 
 
-def out_of_fold(learner: Learner, X: np.ndarray, y: np.ndarray, fold: np.ndarray) -> dict[str, np.ndarray]:
-    """(B, n) losses by metric, of rows that the model was not fitted to."""
+Pair = tuple[tuple[Learner, np.ndarray], tuple[Learner, np.ndarray]]
+"""Two methods, each with its columns (B, n, d)."""
+
+
+def differences_at(methods: Pair, y: np.ndarray, log_odds: Callable[[Learner, np.ndarray], np.ndarray]) -> dict:
+    """(B, n) differences in loss of two methods by metric, from the log-odds of each."""
+    margins = [np.where(y == 1, 1, -1) * log_odds(learner, X) for learner, X in methods]
+    first, second = (np.clip(margin, -34.0, 34.0) for margin in margins)
+    return {
+        "log_loss": np.logaddexp(0, -first) - np.logaddexp(0, -second),
+        "error": (first <= 0).astype(float) - (second <= 0).astype(float),
+    }
+
+
+def out_of_fold(learner: Learner, X: np.ndarray, y: np.ndarray, fold: np.ndarray) -> np.ndarray:
+    """(B, n) log-odds of rows that the model was not fitted to."""
     margin = np.zeros(y.shape)
     for k in range(FOLDS):
         margin = np.where(fold == k, learner(X, y, fold != k), margin)
-    margin = np.clip(np.where(y == 1, margin, -margin), -34.0, 34.0)
-    return {"log_loss": np.logaddexp(0, -margin), "error": (margin <= 0).astype(float)}
+    return margin
 
 
 def on_folds(differences: np.ndarray, fold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -209,21 +225,58 @@ def on_folds(differences: np.ndarray, fold: np.ndarray) -> tuple[np.ndarray, np.
     return means.mean(axis=1), half
 
 
-def batch(setting: Setting, n_rows: int, number: int, n_tables: int = BATCH) -> dict:
-    """Mean differences, and half widths of both intervals, for every table of a batch."""
+def nested(methods: Pair, y: np.ndarray, n_splits: int, rng: np.random.Generator) -> dict[str, tuple]:
+    """Means and half widths of the 95 % intervals (B,) of nested cross-validation, by metric.
+
+    Bates, Hastie and Tibshirani (2023), Cross-validation: what does it estimate and how well does it do it? For every
+    split and fold k, let in_k be the mean difference of a cross-validation without the rows of k, and out_k the mean
+    over the rows of k, with variance v_k, of the models fitted to all other rows. Then
+
+        MSE = mean of (in_k - out_k)^2 - v_k,    se <= sqrt((K - 1) / K MSE) <= sqrt(K) se,    se^2 = s^2 / n,
+
+    is the mean squared error of in_k, for tables smaller by one fold; the bounds are those of the authors. The center
+    is the mean of the repeated cross-validation: training sets have the size that `row_t_test` is about.
+    """
+    n, total = y.shape[1], {metric: np.zeros((3, len(y))) for metric in METRICS}
+    for _ in range(n_splits):
+        fold = folds_of(y, rng)
+        size = np.stack([(fold == k).sum(axis=1) for k in range(FOLDS)])  # (K, B)
+        inner = {metric: np.zeros(size.shape) for metric in METRICS}
+        for j, k in combinations(range(FOLDS), 2):
+            train = (fold != j) & (fold != k)
+            for metric, gap in differences_at(methods, y, lambda learner, X, t=train: learner(X, y, t)).items():
+                inner[metric][k] += np.where(fold == j, gap, 0).sum(axis=1)
+                inner[metric][j] += np.where(fold == k, gap, 0).sum(axis=1)
+        outer = differences_at(methods, y, lambda learner, X, f=fold: out_of_fold(learner, X, y, f))
+        for metric, gap in outer.items():
+            held_out = np.stack([np.where(fold == k, gap, 0).sum(axis=1) for k in range(FOLDS)]) / size
+            squares = np.stack([np.where(fold == k, gap**2, 0).sum(axis=1) for k in range(FOLDS)]) / size
+            error = (inner[metric] / (n - size) - held_out) ** 2 - (squares - held_out**2) / (size - 1)
+            total[metric] += error.mean(axis=0), gap.mean(axis=1), gap.var(axis=1, ddof=1) / n
+    intervals = {}
+    for metric, sums in total.items():
+        error, center, variance = sums / n_splits
+        wide = np.clip((FOLDS - 1) / FOLDS * error, variance, FOLDS * variance)
+        intervals[metric] = center, stats.norm.ppf(1 - LEVEL / 2) * np.sqrt(wide)
+    return intervals
+
+
+def batch(setting: Setting, n_rows: int, number: int, n_tables: int = BATCH, n_splits: int = 0) -> dict:
+    """Mean differences and half widths of two intervals for every table of a batch: on rows, and of the reference.
+
+    The reference is nested cross-validation over `n_splits` splits, or the test on fold means if there are none.
+    """
     rng = np.random.default_rng([(*SETTINGS, *OTHERS).index(setting), n_rows, number])
     first, second, y = setting.drawn(n_tables, n_rows, rng)
-    fold = folds_of(y, rng)
-    losses = [out_of_fold(learner, X, y, fold) for learner, X in ((setting.first, first), (setting.second, second))]
+    fold, methods = folds_of(y, rng), ((setting.first, first), (setting.second, second))
     record: dict = {"setting": setting.name, "n_rows": n_rows, "batch": number}
-    for metric in METRICS:
-        differences = losses[0][metric] - losses[1][metric]
-        tests = [row_t_test(row, bound=1.0 if metric == "error" else 0.0) for row in differences]
-        columns = (
-            [t.mean for t in tests],
-            [(t.interval[1] - t.interval[0]) / 2 for t in tests],
-            *on_folds(differences, fold),
-        )
+    differences = differences_at(methods, y, lambda learner, X: out_of_fold(learner, X, y, fold))
+    reference = (
+        nested(methods, y, n_splits, rng) if n_splits else {m: on_folds(d, fold) for m, d in differences.items()}
+    )
+    for metric, gap in differences.items():
+        tests = [row_t_test(row, bound=1.0 if metric == "error" else 0.0) for row in gap]
+        columns = [t.mean for t in tests], [(t.interval[1] - t.interval[0]) / 2 for t in tests], *reference[metric]
         record[metric] = np.column_stack(columns).round(9).tolist()
     return record
 
@@ -239,8 +292,8 @@ class Shares:
     difference: float  # true mean difference
     rejected: float  # by the test on rows
     covered: float
-    rejected_on_folds: float  # by the test on fold means
-    covered_on_folds: float
+    rejected_by_reference: float  # by the test on fold means, or by nested cross-validation
+    covered_by_reference: float
 
     @property
     def equal(self) -> bool:
@@ -261,22 +314,31 @@ def shares_of(records: list[dict]) -> Iterator[Shares]:
                 yield Shares(setting, n_rows, metric, len(mean), true, *map(float, shares))
 
 
-def text_of(results: list[Shares]) -> str:
+def text_of(results: list[Shares], reference: str = "on folds") -> str:
     """Markdown: a line for each setting and metric, each cell with all numbers of rows."""
-    lines = ["| methods | loss | true difference | rejected (%) | on folds (%) | covered (%) |", "|---" * 6 + "|"]
+    header = ["methods", "loss", "true difference", "rejected (%)", f"{reference} (%)", "covered (%)"]
+    header.append(f"{reference} (%)")
+    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     by_line: dict[tuple[Setting, str], list[Shares]] = {}
     for f in results:
         by_line.setdefault((f.setting, f.metric), []).append(f)
     for (setting, metric), sizes in by_line.items():
         difference = "0" if setting.apart else ", ".join(f"{f.difference:+.4f}" for f in sizes)
-        shares = [[f.rejected for f in sizes], [f.rejected_on_folds for f in sizes], [f.covered for f in sizes]]
+        shares = [[f.rejected for f in sizes], [f.rejected_by_reference for f in sizes]]
+        shares += [[f.covered for f in sizes], [f.covered_by_reference for f in sizes]]
         cells = [", ".join(f"{100 * share:.1f}" for share in column) for column in shares]
         lines.append("| " + " | ".join([setting.name, metric.replace("_", "-"), difference, *cells]) + " |")
     rows = ", ".join(map(str, sorted({f.n_rows for f in results})))
     return "\n".join([*lines, "", f"Tables of {rows} rows, {min(f.n_tables for f in results)} of each, {FOLDS} folds."])
 
 
-def run(path: Path, n_tables: int, rows: tuple[int, ...], settings: tuple[Setting, ...] | None = None) -> list[Shares]:
+def run(
+    path: Path,
+    n_tables: int,
+    rows: tuple[int, ...],
+    settings: tuple[Setting, ...] | None = None,
+    n_splits: int = 0,
+) -> list[Shares]:
     """Draw the batches that the file does not hold, and summarize all."""
     settings = SETTINGS if settings is None else settings
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -285,7 +347,7 @@ def run(path: Path, n_tables: int, rows: tuple[int, ...], settings: tuple[Settin
         for setting in settings:
             for number in range(-(-n_tables // BATCH)):
                 if (setting.name, n_rows, number) not in done:
-                    record = batch(setting, n_rows, number)
+                    record = batch(setting, n_rows, number, n_splits=n_splits)
                     with path.open("a") as out:
                         out.write(json.dumps(record) + "\n")
             print(f"{setting.name}, {n_rows} rows: done", flush=True)
@@ -298,9 +360,13 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--tables", type=int, default=2000, help="for every setting and number of rows")
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
     parser.add_argument("--others", action="store_true", help="trees, neighbors, forests and boosting instead: slow")
-    parser.add_argument("--results", type=Path, default=RESULTS / "difference_test.jsonl")
+    parser.add_argument("--nested", type=int, default=0, metavar="SPLITS", help="compare with nested cross-validation")
+    parser.add_argument("--results", type=Path, help="[difference_test.jsonl or nested_difference_test.jsonl]")
     args = parser.parse_args(given)
-    print(text_of(run(args.results, args.tables, tuple(args.rows), OTHERS if args.others else SETTINGS)))
+    settings = OTHERS if args.others else NESTED if args.nested else SETTINGS
+    name = "nested_difference_test.jsonl" if args.nested else "difference_test.jsonl"
+    results = run(args.results or RESULTS / name, args.tables, tuple(args.rows), settings, args.nested)
+    print(text_of(results, "nested" if args.nested else "on folds"))
 
 
 if __name__ == "__main__":

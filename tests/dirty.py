@@ -73,6 +73,9 @@ DAYS = pd.DatetimeIndex(pd.Timestamp("2024-01-15") + pd.to_timedelta(np.round(9 
 WORDS = np.array(["low", "mid", "high"])[(CLASS + (EVERY % 4 == 0)) % 3]
 FLAG = (CLASS == 1) ^ (EVERY % 5 == 0)
 BELOW = EVERY % 20 == 7  # three rows
+MANY = np.array([*"abcde", "v", "w", "x"])[np.where(EVERY % 7 == 0, 5 + EVERY % 3, (CLASS + EVERY) % 5)]
+OPEN_DATES = text(CLASS + EVERY % 3 + 1, "{}/2/2024")
+OPEN_NUMBERS = text(CLASS + EVERY % 3 + 1, "{},234")
 
 DIRT = {
     "empty column": Dirt({"empty": [None] * N}, {}, "empty"),
@@ -113,7 +116,7 @@ DIRT = {
     "American dates": Dirt({"date": DAYS.strftime("%m/%d/%Y")}, date_columns("date", DAYS), "date"),
     "dates": Dirt({"when": DAYS}, date_columns("when", DAYS)),
     "identifier": Dirt({"id": text(EVERY * 7919 % 10007, "K-{:05}")}, {}, "id"),
-    "constant column": Dirt({"constant": ["same"] * N}, {"constant": ["same"] * N}),
+    "constant column": Dirt({"constant": ["same"] * N}, {"constant": ["same"] * N}, "constant"),
     "booleans with missing values": Dirt(
         {"flag": with_cells(FLAG.tolist(), {4: None})},
         {"flag": pd.array(with_cells(FLAG.tolist(), {4: None}), dtype="boolean")},
@@ -123,6 +126,9 @@ DIRT = {
         {"word": pd.Categorical(with_cells(WORDS.tolist(), {0: "Low", 25: "mid "}))},
         "word",
     ),
+    "many categories": Dirt({"many": MANY}, {"many": np.where(np.isin(MANY, list("vwx")), "zzz", MANY)}, "many"),
+    "ambiguous dates": Dirt({"order": OPEN_DATES}, {"order": pd.Categorical(OPEN_DATES)}, "order"),
+    "ambiguous numbers": Dirt({"sign": OPEN_NUMBERS}, {"sign": pd.Categorical(OPEN_NUMBERS)}, "sign"),
     "column absent at predict": Dirt({"gone": signal(10)}, {"gone": signal(10)}, "gone", absent=("gone",)),
 }
 

@@ -241,3 +241,41 @@ def test_a_kernel_matrix_has_no_columns_to_explain():
     kernel = WIDE @ WIDE.T
     model = MEDClassifier("precomputed", C=1.0).fit(kernel, SIDES)
     assert not hasattr(model, "explain") and model.background_ is None
+
+
+# --- columns that become several --------------------------------------------------------------------------------------
+
+WITH_NAMES = [n for n in EXPLAINED if isinstance(SUBJECTS[n].X, pd.DataFrame) and n != "stack of fitted ones"]
+
+
+@pytest.mark.filterwarnings("ignore::mixent.DataWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", WITH_NAMES)
+def test_a_date_has_one_contribution(name):
+    """And so have numbers with a frequent word."""
+    subject = SUBJECTS[name]
+    days = pd.Timestamp("2024-01-15") + pd.to_timedelta(30 * subject.X["height"], unit="D").dt.round("D")
+    limit = np.where(np.arange(N) % 20 == 3, "<0.1", subject.X["height"].round(2).astype(str))
+    X = subject.X.assign(day=days, limit=limit)
+    fitted = subject.fit(X)
+    why = fitted.explain(X.head(4))
+    adds_up(fitted, why, X.head(4), least=1e-6 if isinstance(fitted, TunedClassifier) else 0.0)
+    assert sorted(why.names) == sorted(X.columns)
+    texts = np.array(why.values())[:, [why.names.index(name) for name in ("day", "limit")]]
+    assert texts[:, 1].tolist() == limit[:4].tolist() and all(str(day.date()) in t for day, t in zip(days, texts[:, 0]))
+
+
+def test_terms_of_one_column_are_added():
+    """Of a date given as a column for each of its parts, the contributions add up to that of the date."""
+    rng = np.random.default_rng(1)
+    days = pd.Timestamp("2024-01-15") + pd.to_timedelta(rng.integers(0, 300, N_ROWS), unit="D")
+    frame = TABLE.assign(day=days)
+    options = {"features": "moments", "prior_variance": 1.0, "tol": 1e-13}
+    model = mixent.MaxEntClassifier(**options).fit(frame, LABEL)
+    table = read_features(model, frame, reset=False)
+    parts = pd.DataFrame(table.X, columns=[table.schema.names[j] for j in table.schema.continuous])
+    parts = parts.astype({"day (days)": int}).assign(color=TABLE["color"])
+    apart = mixent.MaxEntClassifier(**options).fit(parts, LABEL)
+    why, several = model.explain(frame), apart.explain(parts)
+    total = several.parts[:, [name.startswith("day") for name in several.names]].sum(axis=1)
+    np.testing.assert_allclose(why.parts[:, why.names.index("day")], total, atol=1e-9)
+    assert len(several.names) == len(why.names) + 4

@@ -26,6 +26,7 @@ MEANINGS = {  # of each name that several estimators have: the phrase that every
     "degree": "degree of the polynomial",
     "dic_weight": "weight of the rows of other classes",
     "distribution": "family of the prior",
+    "emissions": "distribution of the emissions",
     "ess": "equivalent sample size",
     "estimator": "classifier that is fitted",
     "estimators": "classifiers",

@@ -67,6 +67,8 @@ def hasty(name):
     """An estimator that cannot converge, and whose parts cannot."""
     model = deepcopy(SUBJECTS[name].model)
     changed = {option: 1 for option in model.get_params() if option.split("__")[-1] == "max_iter"}
+    single = [option for option, value in model.get_params().items() if option.endswith("n_components") and value == 1]
+    changed |= dict.fromkeys(single, 2)  # one component is fitted in one update
     if isinstance(getattr(model, "estimators", None), list):
         changed["estimators"] = [mixent.MixtureClassifier(2, "VVI", max_iter=1), mixent.MixtureClassifier(1, "VVI")]
     return model.set_params(**changed)

@@ -13,6 +13,7 @@ from typing import Any
 OURS = str(Path(__file__).parent)
 LIBRARIES = ("sklearn", "joblib")  # they call our estimators for the user
 _strict: ContextVar[bool] = ContextVar("strict", default=False)
+_pending: ContextVar[list[str] | None] = ContextVar("pending", default=None)
 
 
 class DataWarning(UserWarning):
@@ -62,10 +63,27 @@ def warn_notes(notes: Sequence[str]) -> None:
     """Issue all notes of one call as one `DataWarning`; inside ``config_context(strict=True)`` as a ValueError."""
     if not notes:
         return
+    if (pending := _pending.get()) is not None:
+        pending += notes
+        return
     warning = DataWarning(*notes)
     if _strict.get():
         raise ValueError(f"{warning} (an error because of strict=True)")
     warn(warning)
+
+
+class NotesTogether:
+    """A `with` block of several readings of the same rows: their notes are issued at its end, together and once."""
+
+    def __enter__(self) -> None:
+        self._outer = _pending.get()
+        _pending.set([] if self._outer is None else self._outer)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        notes = _pending.get() or []
+        _pending.set(self._outer)
+        if self._outer is None and kind is None:
+            warn_notes(list(dict.fromkeys(notes)))
 
 
 class Caught:

@@ -31,7 +31,7 @@ def sections(document):
 
 @pytest.fixture(scope="module")
 def run():
-    return mx.MixtureClassifier(1, random_state=0).fit(X, Y).run_
+    return mx.MixtureClassifier(2, random_state=0).fit(X, Y).run_
 
 
 def test_one_run_is_one_sentence(run):

@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from mixent import KernelFisherClassifier
 from mixent.classical import kernel_fisher
 from mixent.classical.discriminant import ClassGaussians, Smoother, directions
+from mixent.data import DataWarning
 from mixent.options import RBF
 
 
@@ -199,6 +200,7 @@ def test_soft_and_absent_labels():
     assert np.isnan(few.loo_proba_[:5]).all() and np.isfinite(few.loo_proba_[5:]).all()
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_constant_columns_leave_the_priors():
     y = np.arange(40) % 4 == 0
     proba = KernelFisherClassifier().fit(np.ones((40, 2)), y).predict_proba(np.ones((3, 2)))
@@ -226,3 +228,14 @@ def test_a_search_varies_one_option_of_a_default_estimator():
     assert search.best_params_["kernel__gamma"] in (0.1, "auto") and isinstance(search.best_estimator_.kernel, RBF)
     assert KernelFisherClassifier().get_params()["kernel__gamma"] == "auto"
     assert KernelFisherClassifier(RBF()).get_params()["kernel__gamma"] == "scale"
+
+
+@pytest.mark.parametrize("weight", [0.37, 1.0, 1000.0])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_equal_rows_have_the_priors_alone_and_together(kernel, weight):
+    """Rows that a kernel does not distinguish have no discriminant: rounding errors must not be taken for one."""
+    X, y = np.full((25, 2), -3000.0), np.repeat(["a", "b"], [15, 10])
+    with pytest.warns(DataWarning):
+        model = KernelFisherClassifier(kernel).fit(X, y, np.full(25, weight))
+    np.testing.assert_allclose(model.predict_proba(X), [[0.6, 0.4]] * 25, atol=0.03)
+    np.testing.assert_allclose(model.predict_proba(X[:1]), model.predict_proba(X)[:1], rtol=1e-9)

@@ -214,6 +214,7 @@ def test_where_no_class_has_two_rows_the_bandwidth_is_scotts():
     assert model.predict(X).tolist() == ["a", "b", "c"]
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_columns_that_do_not_vary_say_nothing():
     X, y = rows()
     model = ParzenClassifier(per_class=True).fit(X, y)

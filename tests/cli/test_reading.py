@@ -97,6 +97,17 @@ def test_notes_are_printed_once_and_strict_makes_them_errors(mixent, stock):
     assert mixent(*fit, "--strict").exit_code == 1
 
 
+@pytest.mark.parametrize("command", [("fit", *QUICK), ("compare", "--method", "linear MED", "--no-baselines")])
+def test_notes_on_labels_and_constant_columns_are_printed_once(mixent, stock, command):
+    frame = pd.read_csv(stock / "data.csv").drop(columns=["id", "w"]).assign(same=1)
+    frame.loc[0, "class"] = "only"
+    frame.to_csv("d.csv", index=False)
+    jobs = ("--jobs", "1", "--folds", "2", "--no-page") if command[0] == "compare" else ()
+    result = mixent(command[0], "d.csv", "-t", "class", "-o", "m.mixent", *command[1:], *jobs)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("'only'") == result.stderr.count("column 'same'") == 1
+
+
 @pytest.mark.parametrize("command", ["fit", "novelty"])
 def test_a_class_that_is_named_is_left_out_of_the_features(mixent, command):
     import mixent as mx

@@ -3,6 +3,7 @@
 import io
 import json
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.naive_bayes import GaussianNB
 
 import mixent
+from mixent.data import read_labels
 from mixent.evaluate import cross_validate
 from mixent.evaluate.scores import METRICS
 
@@ -290,3 +292,19 @@ def test_the_auc_leaves_out_folds_of_one_class():
     with pytest.warns(UserWarning, match="missing from"):
         result = mixent.compare(X, y, methods={"naive": GaussianNB()}, baselines=False, n_jobs=1, metric="auc")
     assert len(result.cv.values("naive", "auc")) == 3 and np.isfinite(result.cv.values("naive", "auc")).all()
+
+
+@pytest.mark.parametrize("through", ["compare", "cross_validate"])
+def test_notes_on_columns_and_labels_are_one_warning(through):
+    rng = np.random.default_rng(0)
+    y = np.r_[-1, np.arange(59) % 2]
+    X = np.c_[rng.normal(size=(60, 2)) + y[:, None], np.ones(60)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if through == "compare":
+            mixent.compare(X, y, methods=quick(), baselines=False, n_jobs=1, folds=2)
+        else:
+            cross_validate(quick(), X, y, folds=2, n_jobs=1)
+    (warning,) = [entry for entry in caught if issubclass(entry.category, mixent.DataWarning)]
+    assert warning.message.notes[1:] == read_labels(y, 60).notes and "x2" in warning.message.notes[0]
+    assert warning.filename == __file__

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import mixent
 from mixent.comparison import data_problems
 from mixent.comparison.data_problems import identifiers
 from mixent.comparison.shape import read_table
@@ -37,7 +38,6 @@ def add(name, values):
 
 RNG = np.random.default_rng(1)
 CASES = {
-    "constant": (add("k", lambda X, y: 3.0), "column 'k' is constant"),
     "same columns": (add("w", lambda X, y: X["u"]), "columns 'u' and 'w' are equal in every row; drop one"),
     "same categories": (add("d", lambda X, y: X["c"]), "columns 'c' and 'd' are equal in every row; drop one"),
     "codes": (add("k", lambda X, y: np.arange(len(y)) % 3), "column 'k' holds only a few whole numbers"),
@@ -86,6 +86,13 @@ def test_what_is_odd_is_said(sound, case):
     change, message = CASES[case]
     result = of(sound, change)
     assert any(message in sentence for sentence in result), result
+
+
+def test_what_was_noted_in_reading_is_a_warning_and_no_problem(sound):
+    X, y = sound
+    with pytest.warns(mixent.DataWarning, match="'k'.*'only'") as caught:
+        problems = data_problems(X.assign(k=3.0), np.where(np.arange(len(y)) == 0, "only", y))
+    assert len(caught) == 1 and not any("'k'" in sentence for sentence in problems)
 
 
 def test_a_column_that_takes_more_cuts_than_classes_is_no_leak(sound):

@@ -3,7 +3,7 @@ import threading
 import numpy as np
 from scipy.special import logsumexp
 
-from mixent.core.arrays import Scratch, log_sum_exp, safe_log, softmax_columns
+from mixent.core.arrays import Scratch, log_sum_exp, safe_log, softmax_columns, weighted_total
 
 
 def test_softmax_columns_is_normalization_in_place():
@@ -49,3 +49,10 @@ def test_scratch_is_reused_within_a_thread_and_never_shared():
     thread.start()
     thread.join()
     assert not np.shares_memory(others[0], scratch.get("a", (5, 5)))
+
+
+def test_a_row_of_weight_zero_is_left_out_of_a_total_even_without_density():
+    log_lik, weight = np.array([-1.0, -np.inf, -3.0]), np.array([2.0, 0.0, 1.0])
+    assert weighted_total(log_lik, weight) == -5.0
+    assert weighted_total(log_lik[[0, 2]], None) == -4.0
+    assert weighted_total(log_lik, np.ones(3)) == -np.inf

@@ -58,8 +58,8 @@ def check_trace(result, problem=None):
             assert b.gain == b.objective - a.objective
         else:
             assert b.kind == "repair" and isnan(b.gain)
-    assert [s.n_pass for s in result.trace] == list(range(1, len(result.trace) + 1))
-    assert result.n_passes == len(result.trace)
+    assert [s.n_pass for s in result.trace] == list(range(len(result.trace)))
+    assert result.n_passes == len(result.trace) - 1  # the start is not counted
     assert all(a.seconds <= b.seconds for a, b in zip(result.trace, result.trace[1:]))
     if problem is not None:
         assert result.objective == -4 * (result.params - 3.0) ** 2
@@ -78,7 +78,7 @@ def test_a_sound_update_converges_and_each_step_costs_one_pass():
     check_trace(result, problem)
     assert result.status is Status.CONVERGED and result.status.ok
     assert result.params == pytest.approx(3.0, abs=1e-5)
-    assert len(problem.passes) == result.n_passes
+    assert len(problem.passes) == result.n_passes + 1
     assert 0 <= result.trace[-1].gain <= 1e-12 * 4
 
 
@@ -109,7 +109,7 @@ def test_a_start_without_a_finite_objective(value):
     result = climb(Climb(), start=value)
     assert result.status is Status.NOT_FINITE and not result.status.ok
     assert "use a prior" in result.message
-    assert result.last is None and result.n_passes == 1
+    assert result.last is None and result.n_passes == 0
 
 
 def test_a_start_outside_the_domain_is_a_status_not_an_exception():
@@ -132,10 +132,16 @@ def test_an_update_to_nan_is_not_accepted():
     assert result.status is Status.NOT_FINITE and result.params == 0.0 and result.objective == -36.0
 
 
+def test_one_pass_is_one_update():
+    """The evaluation of the start is not counted, as an iteration of scikit-learn is an update."""
+    for passes in range(4):
+        assert climb(Climb(), stop=Stop(0.0, passes)).params == 3.0 * (1 - 0.5**passes)
+
+
 def test_max_passes_names_the_remedy():
     problem = Climb()
     result = climb(problem, stop=Stop(0.0, 5))
-    assert result.status is Status.MAX_PASSES and result.n_passes == 5 == len(problem.passes)
+    assert result.status is Status.MAX_PASSES and result.n_passes == 5 == len(problem.passes) - 1
     assert "raise it" in result.message and "tol" in result.message
 
 
@@ -430,7 +436,7 @@ def test_halt_stops_at_once_and_may_name_the_parameters():
     assert result.last.params != 2.0  # but the run goes on from where it was
     rest = climb(Climb(), None, resume=result.last)
     assert strip(rest.trace) == strip(climb(Climb()).trace)
-    assert climb(Climb(), observers=[lambda e: Halt("at once")]).n_passes == 1
+    assert climb(Climb(), observers=[lambda e: Halt("at once")]).n_passes == 0
 
 
 def test_early_stop_returns_the_best_on_held_out_rows():
@@ -439,7 +445,7 @@ def test_early_stop_returns_the_best_on_held_out_rows():
     path = [3.0 * (1 - 0.9**i) for i in range(60)]
     best = min(range(60), key=lambda i: abs(path[i] - 2.3))
     assert result.status is Status.STOPPED and "not improved for 3 passes" in result.message
-    assert result.params == pytest.approx(path[best]) and result.n_passes == best + 1 + 3
+    assert result.params == pytest.approx(path[best]) and result.n_passes == best + 3
     check_trace(result, Climb())
 
 
@@ -459,7 +465,7 @@ def test_checkpoints_come_in_time_though_passes_are_rejected():
 def test_progress_is_shown_after_every_accepted_pass():
     shown = []
     climb(Climb(), observers=[ShowProgress(lambda *args: shown.append(args), 200)], stop=Stop(0.0, 4))
-    assert [(done, total) for done, total, _ in shown] == [(1, 200), (2, 200), (3, 200), (4, 200)]
+    assert [(done, total) for done, total, _ in shown] == [(0, 200), (1, 200), (2, 200), (3, 200), (4, 200)]
     assert shown[0][2] == "objective -36"
 
 
@@ -495,4 +501,10 @@ def test_a_certified_gap_ends_the_run_and_not_before():
     assert result.status is Status.CONVERGED and "gap" in result.message
     assert -result.objective <= 4e-3 < -[s.objective for s in result.trace][-2]
     assert climb(Climb(), stop=Stop(1e-12, 200, gap=1e-3)).message == Status.CONVERGED.value  # none known: by gain
-    assert climb(Certified(), start=3.0, stop=Stop(0.0, 200, gap=0.0)).n_passes == 1
+    assert climb(Certified(), start=3.0, stop=Stop(0.0, 200, gap=0.0)).n_passes == 0
+
+
+def test_rounding_grows_with_the_weight_the_objective_and_the_condition():
+    assert rounding(0.0, 1.0) == pytest.approx(1e-11, rel=1e-4)
+    assert rounding(-5.0, 3.0) == rounding(5.0, 3.0) == pytest.approx(3e-11 + 5e-12, rel=1e-4)
+    assert rounding(0.0, 1.0, 1e6) - rounding(0.0, 1.0, 0.0) == pytest.approx(1e6 * np.finfo(float).eps)

@@ -2,14 +2,18 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Stop, run
-from mixent.core.executors import Serial, Threads, available_threads
+from mixent.core.executors import Serial, Threads, _pool, available_threads
 
 ANY = [Serial, lambda: Threads(1), lambda: Threads(2), lambda: Threads(3)]
 
@@ -125,18 +129,86 @@ def test_omp_num_threads_is_honoured(monkeypatch):
     assert Threads(5).n_threads == 5
 
 
-def test_contexts_that_overlap_hold_blas_until_the_last_is_left():
-    controller = ThreadpoolController()
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_contexts_that_overlap_hold_blas_until_the_last_is_left(order, n_threads):
+    """In one thread, or each in its own thread, which goes on living."""
+    workers = [ThreadPoolExecutor(1) for _ in range(n_threads)]
+    threads = [workers[i % n_threads] for i in range(3)]
+    executors = [Serial(), Threads(2), Serial()]
+    try:
+        with threadpool_limits(2, user_api="blas"):
+            before = blas_threads()
+            for thread, executor in zip(threads, executors, strict=True):
+                thread.submit(executor.__enter__).result()
+                assert set(blas_threads()) == {1}
+            for i in order:
+                assert set(blas_threads()) == {1}
+                threads[i].submit(executors[i].__exit__, None, None, None).result()
+            assert blas_threads() == before
+        with threadpool_limits(1, user_api="blas"):  # other limits of this thread and of others still apply
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
 
-    def threads():
-        return [lib["num_threads"] for lib in ThreadpoolController().info() if lib["user_api"] == "blas"]
+        def limited():
+            with threadpool_limits(1, user_api="blas"):
+                return blas_threads()
 
-    with controller.limit(limits=2, user_api="blas"):
-        before = threads()
-        first, second = Serial(), Threads(2)
-        first.__enter__()
-        second.__enter__()
-        first.__exit__(None, None, None)
-        assert set(threads()) == {1}
-        second.__exit__(None, None, None)
-        assert threads() == before
+        assert set(threads[0].submit(limited).result()) == {1}
+    finally:
+        for worker in workers:
+            worker.shutdown()
+
+
+def test_the_number_of_blas_threads_returns_after_fits_that_overlap(make_mixture):
+    problem, source, params = make_mixture(n=200)
+
+    def fit(n_threads):
+        run(problem, source, params, stop=Stop(1e-9, 3), executor=Threads(n_threads))
+
+    before = blas_threads()
+    with ThreadPoolExecutor(8) as users:
+        for _ in range(4):
+            list(users.map(fit, [1, 2] * 10))
+            assert blas_threads() == before
+
+
+class Library:
+    """What threadpoolctl knows of a BLAS library."""
+
+    def __init__(self, threading_layer):
+        self.threading_layer = threading_layer
+        self.state = threading.local() if threading_layer == "openmp" else SimpleNamespace()
+
+    def get_num_threads(self):
+        return getattr(self.state, "n_threads", 4)
+
+    def set_num_threads(self, n_threads):
+        self.state.n_threads = n_threads
+
+
+def test_a_limit_of_each_thread_is_held_in_each_thread(monkeypatch):
+    """OpenBLAS with OpenMP has a number of threads for each thread that calls it; other libraries one per process."""
+    library = Library("openmp")
+    monkeypatch.setattr("mixent.core.executors._blas", lambda: [library])
+    with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
+        for user in (first, second):
+            user.submit(Serial().__enter__).result()
+            assert user.submit(library.get_num_threads).result() == 1
+        assert library.get_num_threads() == 4
+        for user in (first, second):
+            user.submit(Serial().__exit__, None, None, None).result()
+            assert user.submit(library.get_num_threads).result() == 4
+
+
+def test_the_threads_of_a_pool_have_their_own_limit(monkeypatch):
+    library = Library("openmp")
+    monkeypatch.setattr("mixent.core.executors._blas", lambda: [library])
+    _pool.cache_clear()
+    source = ArrayBlocks(Block(np.arange(100.0)[:, None]), 7)
+    try:
+        with Threads(3) as workers:
+            assert set(workers.map(lambda block: library.get_num_threads(), source)) == {1}
+        assert library.get_num_threads() == 4
+    finally:
+        _pool.cache_clear()

@@ -87,8 +87,8 @@ def check(result, weight=4.0):
     for a, b in pairwise(accepted):
         assert b.objective >= a.objective - rounding(a.objective, weight)
         assert b.gain == b.objective - a.objective
-    assert [s.n_pass for s in result.trace] == list(range(1, result.n_passes + 1))
-    assert [s.kind for s in result.trace] == ["start"] + ["line"] * (result.n_passes - 1)
+    assert [s.n_pass for s in result.trace] == list(range(result.n_passes + 1))
+    assert [s.kind for s in result.trace] == ["start"] + ["line"] * result.n_passes
     assert all(a.seconds <= b.seconds for a, b in pairwise(result.trace))
 
 
@@ -97,7 +97,7 @@ def test_it_climbs_and_every_evaluation_is_a_pass():
     result = climb(problem, (-2.0, 4.0))
     assert result.status is Status.CONVERGED and result.message == Status.CONVERGED.value
     np.testing.assert_allclose(result.params, 3.0, atol=1e-5)
-    assert len(problem.passes) == result.n_passes
+    assert len(problem.passes) == result.n_passes + 1  # with the start
     assert any(not s.accepted for s in result.trace)
     assert result.objective == max(s.objective for s in result.trace if s.accepted)
     np.testing.assert_array_equal(
@@ -119,13 +119,13 @@ def test_max_passes_counts_every_evaluation():
     for passes in range(1, 20):
         problem = Valley(bend=100.0)
         result = climb(problem, (-2.0, 4.0), stop=Stop(0.0, passes))
-        assert result.status is Status.MAX_PASSES and result.n_passes == passes == len(problem.passes)
+        assert result.status is Status.MAX_PASSES and result.n_passes == passes == len(problem.passes) - 1
         assert result.objective == Valley(bend=100.0).stats(result.params, SOURCE.table).value
         assert result.last.objective == result.objective and result.last.trace[-1].accepted
 
 
 def test_a_start_at_the_top_has_converged():
-    assert climb(Valley(), (3.0,)).n_passes == 1
+    assert climb(Valley(), (3.0,)).n_passes == 0
     near = climb(Valley(), (3.0 + 1e-9,))
     assert near.status is Status.CONVERGED and near.objective >= -4e-18
 
@@ -138,7 +138,7 @@ def test_a_rise_below_rounding_that_nobody_sees_is_convergence():
             return super().objective(x, total) - (4e-11 if len(self.passes) > 1 else 0.0)
 
     result = climb(Blurred(), (3.0 + 1e-6,), stop=Stop(0.0, 100))
-    assert result.status is Status.CONVERGED and result.params[0] == 3.0 + 1e-6 and result.n_passes > 1
+    assert result.status is Status.CONVERGED and result.params[0] == 3.0 + 1e-6 and result.n_passes > 0
 
 
 # --- the edge of the domain ------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def test_an_objective_that_rises_towards_the_edge_has_no_optimum(beyond, tol, st
 def test_a_start_outside_is_a_status(chart):
     domain = (lambda x: True) if chart.edge < 0 else (lambda x: x[0] > 5)
     result = climb(Valley(domain=domain), (0.0,), chart)
-    assert result.status is Status.NOT_FINITE and result.n_passes == 1 and result.params[0] == 0.0
+    assert result.status is Status.NOT_FINITE and result.n_passes == 0 and result.params[0] == 0.0
     assert result.message.split("; ")[0] in ("too far", "off the chart")
 
 
@@ -237,7 +237,7 @@ def test_halt_stops_at_once_and_may_name_the_parameters():
     assert (result.status, result.message) == (Status.STOPPED, "enough") and result.trace[-1].accepted
     named = np.array([3.0, 2.0])
     result = climb(Valley(bend=0.0), **options, observers=[lambda e: Halt("take this", named)])
-    assert result.params is named and result.objective == -4.0 and result.n_passes == 1
+    assert result.params is named and result.objective == -4.0 and result.n_passes == 0
     assert result.last.params.tolist() == [-2.0, 4.0]
 
 

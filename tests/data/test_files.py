@@ -120,6 +120,21 @@ def test_no_text_at_all_runs_as_a_formula(tmp_path, cells):
             float(cell)
 
 
+RETURNS = ["note\r=cmd|' /C calc'!A0", "\r", "a\rb", "a\r\nb", "\r\n", "plain", 'a "b"\r', "1\r"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
+def test_a_carriage_return_ends_no_row(tmp_path, ending):
+    """No row begins inside a cell, where a formula would run; mixent reads the cells as they were."""
+    frame = pd.DataFrame({"c": RETURNS, "n": np.arange(len(RETURNS)) / 4, "h\rh": "x"})
+    write_frame(frame, tmp_path / f"t{ending}")
+    back = read_frame(tmp_path / f"t{ending}", text=["c"])
+    assert back["n"].tolist() == frame["n"].tolist() and list(back.columns) == list(frame.columns)
+    assert len(read_cells(tmp_path / f"t{ending}")) == len(RETURNS)
+    raw = pd.read_csv(tmp_path / f"t{ending}", sep="\t" if "tsv" in ending else ",", keep_default_na=False)
+    assert raw["c"].tolist() == [f"'{cell}" if cell == "\r\n" else cell for cell in RETURNS]
+
+
 def test_some_text_is_plain(tmp_path):
     frame = pd.DataFrame({"c": ["-x", "=y"]})
     assert write_frame(frame, tmp_path / "t.csv", plain={"-x"}) == 1

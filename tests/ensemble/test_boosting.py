@@ -475,6 +475,7 @@ def test_bagging_is_scikit_learns(three):
     assert model.score(X, y) > 0.7
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_a_constant_base_ends_at_once():
     X, y = np.zeros((10, 1)), np.repeat([0, 1], [3, 7])
     model = AdaBoostM1Classifier(DummyClassifier(), 5).fit(X, y)

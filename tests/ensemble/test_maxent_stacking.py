@@ -150,7 +150,7 @@ def test_a_step_of_iterative_scaling_is_the_printed_one(placed):
     """(3.2) with N features: d gamma = (1/N) ln P_g / P_m, where the class term counts as a feature."""
     X, y = placed
     with pytest.warns(ConvergenceWarning, match="max_iter was reached"):
-        model = stacked(2, 2, prior_variance=None, solver="iis", max_iter=2).fit(X, y)
+        model = stacked(2, 2, prior_variance=None, solver="iis", max_iter=1).fit(X, y)
     u, shares = X[:, :4], np.bincount(y) / len(y)
     truth = u.T @ np.eye(2)[y]
     uniform = u.sum(axis=0)[:, None] * shares

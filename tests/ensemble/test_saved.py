@@ -1,6 +1,7 @@
 """Ensembles in files: what is mixent's own is saved as it is, what is not is refused by name or goes through skops."""
 
 import copy
+import time
 import zipfile
 from functools import cache
 
@@ -189,15 +190,39 @@ def test_types_of_other_libraries_are_read_only_where_the_user_trusts_them(path)
 # files that were changed
 
 
-def test_models_within_models_are_looked_at_once(path):
-    """Ever deeper stacks of the same one twice would take for ever otherwise."""
-    whole = inner = stack(BASES[:2]).fit(X, Y)
-    for _ in range(40):
+def nested(whole, depth, hold):
+    """A model that holds itself several times, and so on: a small file that would answer for ever."""
+    inner = whole
+    for _ in range(depth):
         outer = copy.copy(whole)
-        outer.fitted_ = [inner, inner]
+        hold(outer, inner)
         inner = outer
-    again = saved(inner, path)
-    assert again.fitted_[0] is again.fitted_[1] and path.stat().st_size < 1e6
+    return inner
+
+
+@pytest.mark.parametrize("depth", [9, 25])
+@pytest.mark.parametrize("kind", ["stack", "boosting"])
+def test_models_that_would_take_exponential_time_are_refused(path, kind, depth):
+    if kind == "stack":
+        whole, held = stack(BASES[:2]).fit(X, Y), "fitted_"
+    else:
+        whole, held = mixent.AdaBoostM1Classifier(n_estimators=3, random_state=0).fit(X, Y), "estimators_"
+    n = len(getattr(whole, held))
+    assert n > 1
+    mixent.save(nested(whole, depth, lambda outer, inner: setattr(outer, held, [inner] * n)), path)
+    assert path.stat().st_size < 1e6
+    start = time.perf_counter()
+    with pytest.raises(SavedFileError, match="nested|exponential"):
+        mixent.load(path)
+    assert time.perf_counter() - start < 2.0
+
+
+def test_models_within_models_are_read(path):
+    """Three deep, the same one twice in each; shared objects stay shared."""
+    whole = stack(BASES[:2]).fit(X, Y)
+    model = nested(whole, 3, lambda outer, inner: setattr(outer, "fitted_", [inner, inner]))
+    again = saved(model, path)
+    assert again.fitted_[0] is again.fitted_[1]
 
 
 def test_the_columns_of_a_stack_are_those_of_its_classifiers():

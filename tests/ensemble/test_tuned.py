@@ -64,6 +64,7 @@ def test_scaled_columns_have_mean_zero_and_variance_one_by_weight():
     np.testing.assert_allclose(weight @ Z**2 / weight.sum(), 1, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_a_constant_column_and_an_unseen_category_are_no_trouble():
     X, y = make_table()
     model = TunedClassifier().fit(X.assign(one=1.0), y)

@@ -508,3 +508,40 @@ def test_an_anchor_is_pseudo_rows_that_look_as_the_components_do(name, with_prio
     still = alone.update(params, moments(alone, params, X, np.zeros((3, len(X)))))
     np.testing.assert_allclose(still.means, params.means, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(still.covs, params.covs, rtol=1e-6, atol=1e-7 * np.abs(params.covs).max())
+
+
+@pytest.mark.parametrize("name", ["VVI", "VVV"])
+def test_the_scatter_of_equal_rows_far_from_the_current_means_is_not_negative(name):
+    """The scatter about the new mean is a difference of large numbers; rounding must not make it indefinite."""
+    rng = np.random.default_rng(0)
+    for scale in 10.0 ** np.arange(-8, 9.0):
+        row = scale * rng.normal(size=3)
+        family = GaussianFamily((Group(name, 0, 1),), np.zeros(3), np.full(3, scale))
+        covs = np.full((1, 3), scale**2) if family.axis_aligned else scale**2 * np.eye(3)[None]
+        start = Gaussians(np.zeros((1, 3)), covs, (None,))
+        block = Block(np.tile(row, (7, 1)), weight=rng.random(7) * 1e6)
+        work = family.open(family.prepare(start), block)
+        work.log_prob()
+        _, scatter, means = family.sufficient(start, work.moments(block.weight[None]))
+        least = scatter.min() if name == "VVI" else np.linalg.eigvalsh(scatter).min()
+        assert 0 <= least <= 1e-9 * scale**2 * block.weight.sum()
+        np.testing.assert_allclose(means, row[None], rtol=1e-12)
+
+
+def test_a_prior_counts_for_a_share_of_the_rows_however_many_there_are():
+    few, many = (Prior.of_covariances(4.0, np.eye(2), weight) for weight in (100.0, 1e9))
+    assert few.rows == 4.0 and many.rows == 1e3
+    assert (many.mean_rows == 0).all()
+
+
+def test_the_condition_is_the_largest_variance_inflation_factor():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 3)) * [1.0, 1e-6, 1e6]
+    cov = np.cov(X, rowvar=False)
+    others = [np.delete(np.arange(3), i) for i in range(3)]
+    given = [cov[i, i] - cov[i, o] @ np.linalg.solve(cov[np.ix_(o, o)], cov[o, i]) for i, o in enumerate(others)]
+    family = GaussianFamily((Group("VVV", 0, 1),), np.zeros(3), np.sqrt(np.diagonal(cov)))
+    params = Gaussians(np.zeros((1, 3)), cov[None], (None,))
+    assert family.condition(params) == pytest.approx((np.diagonal(cov) / given).max(), rel=1e-9)
+    aligned = GaussianFamily((Group("VVI", 0, 1),), np.zeros(3), np.ones(3))
+    assert aligned.condition(Gaussians(np.zeros((1, 3)), np.ones((1, 3)), (None,))) == 1.0

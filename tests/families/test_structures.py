@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import expm
 from scipy.optimize import minimize
 
-from mixent.families.gaussian._inner import common_axes
+from mixent.families.gaussian._inner import common_axes, eigen
 from mixent.families.gaussian.structures import COVARIANCES, Covariances, get_structure, log_det_trace
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
@@ -391,8 +391,7 @@ def test_free_parameters_counted_by_hand():
 
 
 def test_names():
-    assert list(COVARIANCES) == [*NAMES, "spherical", "diag", "tied", "full"]
-    assert [get_structure(n).name for n in ("spherical", "diag", "tied", "full")] == ["VII", "VVI", "EEE", "VVV"]
+    assert tuple(COVARIANCES) == tuple(NAMES)
     assert [n for n in NAMES if get_structure(n).axis_aligned] == ["EII", "VII", "EEI", "VEI", "EVI", "VVI"]
     assert all(pickle.loads(pickle.dumps(s)) is s for s in COVARIANCES.values())
 
@@ -455,3 +454,36 @@ def test_first_m_step_against_mclust(golden, data, name):
     np.testing.assert_allclose(attained, theirs["first_objective"], rtol=1e-9)
     ours = log_likelihood(X, mass / len(X), means, answer.covs)
     np.testing.assert_allclose(ours, theirs["first_loglik"], rtol=1e-8)
+
+
+# --- units ------------------------------------------------------------------------------------------------------------
+
+
+def in_units(rng, n=8, d=4):
+    """A scatter of n rows whose columns have units from 1e-8 to 1e8, and the units."""
+    rows = rng.normal(size=(n, d))
+    units = 10.0 ** rng.uniform(-8, 8, size=d)
+    return (rows.T @ rows) * units[:, None] * units, units
+
+
+@pytest.mark.parametrize("name", ["EEE", "VEE", "EEV", "VEV", "EVV", "VVV"])
+def test_a_single_component_is_its_scatter_in_any_units(name):
+    """These structures do not restrict a single covariance, so it is W / n, with errors relative to each column."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        scatter, units = in_units(rng)
+        covs = COVARIANCES[name].update(np.array([8.0]), scatter[None]).covs[0]
+        np.testing.assert_allclose(covs / (units[:, None] * units), scatter / 8 / (units[:, None] * units), atol=1e-12)
+
+
+def test_the_eigenvalues_of_columns_in_unlike_units():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        scatter, units = in_units(rng)
+        values, vectors = eigen(scatter[None])
+        assert (np.diff(values[0]) > 0).all() and values[0, 0] > 0
+        np.testing.assert_allclose(np.log(values).sum(), np.linalg.slogdet(scatter)[1], rtol=1e-12)
+        again = (vectors[0] * values[0]) @ vectors[0].T
+        np.testing.assert_allclose(again / (units[:, None] * units), scatter / (units[:, None] * units), atol=1e-12)
+    singular = np.diag([1.0, 1e-20, 0.0])
+    np.testing.assert_array_equal(eigen(singular[None])[0], [[0.0, 1e-20, 1.0]])

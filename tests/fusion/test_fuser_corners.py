@@ -144,3 +144,12 @@ def test_a_rule_by_it_keeps_its_priors_where_a_source_is_silent():
     assert 0.7 < share < 1.0
     parts = fuser.explain(some)  # (n, J + 1, K)
     np.testing.assert_allclose(np.ptp(parts[:, -1], axis=0), 0.0, atol=1e-9)  # the priors' part is the same for all
+
+
+@pytest.mark.parametrize("method", ["ml-product", "dawid-skene", "min-divergence", "auto"])
+def test_labels_that_rule_out_a_class_for_the_whole_batch(method):
+    """All items are labelled with one class: patterns without unlabelled items have weight and density zero."""
+    sources = {"A": Calibration.from_counts([[9, 1], [2, 8]], classes=["a", "b"])}
+    fuser = Fuser(sources, method=method).fit({"A": ["a", "b"]}, ["a", "a"])
+    np.testing.assert_allclose(fuser.posterior_, [[1.0, 0.0], [1.0, 0.0]], atol=1e-9)
+    assert np.isfinite([step.objective for step in fuser.history_]).all()

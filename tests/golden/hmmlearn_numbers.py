@@ -33,10 +33,13 @@ def cases():
         "transitions": rng.dirichlet(np.full(STATES, 4.0), size=STATES),
     }
     means = centers + rng.normal(size=centers.shape)
+    tables_start = rng.dirichlet(np.full(4, 5.0), size=STATES)
+    counts = rng.poisson(np.array([[1.0, 8.0], [4.0, 2.0], [9.0, 5.0]])[states])
     return lengths, {
-        "categorical": (symbols, start | {"tables": rng.dirichlet(np.full(4, 5.0), size=STATES)}),
+        "categorical": (symbols, start | {"tables": tables_start}),
         "diag": (X, start | {"means": means, "covariances": np.full((STATES, 2), 1.5)}),
         "full": (X, start | {"means": means, "covariances": np.tile([[1.5, 0.2], [0.2, 1.0]], (STATES, 1, 1))}),
+        "poisson": (counts, start | {"means": np.array([[2.0, 6.0], [3.0, 3.0], [7.0, 4.0]])}),
     }
 
 
@@ -52,6 +55,9 @@ def main():
             model = hmm.CategoricalHMM(**options)
             model.emissionprob_ = start["tables"]
             table = X[:, None]
+        elif name == "poisson":
+            model = hmm.PoissonHMM(lambdas_prior=0.0, lambdas_weight=0.0, **options)
+            model.lambdas_, table = start["means"], X
         else:
             plain = {"covars_prior": 0.0, "min_covar": 0.0, "means_weight": 0.0}
             # diag: (covars_prior + scatter) / (max(covars_weight - 1, 0) + n); full: covars_weight - d is added to n
@@ -69,9 +75,12 @@ def main():
             "posteriors": model.predict_proba(table, lengths),
             "path": model.decode(table, lengths)[1],
             "path_log_prob": model.decode(table, lengths)[0],
+            "stationary": model.get_stationary_distribution(),
         }
         if name == "categorical":
             found["tables"] = model.emissionprob_
+        elif name == "poisson":
+            found["means"] = model.lambdas_
         else:
             found |= {"means": model.means_, "covariances": model.covars_}
         out["models"][name] = {

@@ -63,6 +63,7 @@ def test_categories_have_a_table(numbers):
     assert display.steps.tolist() == [("$high", "low").index(word) for word in WORDS[0]]
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("by", ["lengths", "groups"])
 def test_one_variable_of_several_in_sequences_of_rows(by):
     order = np.argsort(np.tile(np.arange(12), 30), kind="stable") if by == "groups" else np.arange(360)

@@ -181,3 +181,23 @@ def test_the_layout_puts_every_step_somewhere():
     assert layout.rows[:4].tolist() == [2, 8, 0, 7]  # the first steps, longest sequences first
     np.testing.assert_array_equal(layout.restore(layout.rows), np.arange(13))
     np.testing.assert_array_equal(layout.per_sequence(np.ones(13)), [2, 5, 1, 5])
+
+
+@pytest.mark.parametrize("size", [1e3, 1e7, 1e10, 1e14, 1e16, 1e18, 1e100])
+@pytest.mark.parametrize("lengths", [(2, 4, 3), (300, 70)])
+def test_posteriors_are_distributions_however_improbable_the_sequence(lengths, size):
+    """Where only improbable states are allowed, each step keeps a distribution: rounding errors do not add up."""
+    rng = np.random.default_rng(5)
+    with np.errstate(divide="ignore"):
+        log_start, log_trans = np.log([1.0, 0.0, 0.0]), np.log(np.triu(rng.random((3, 3))))
+    log_trans -= logsumexp(log_trans, axis=1, keepdims=True)
+    log_emit = rng.normal(size=(sum(lengths), 3))
+    heads = np.cumsum(lengths) - lengths
+    log_emit[heads] += size * np.array([-1.0, -0.1, -0.01])
+    log_emit[heads + 1] += size * np.array([-1.1, -0.3, -0.01])
+    found = forward_backward(log_start, log_trans, log_emit, lengths, pairs="sequence")
+    np.testing.assert_allclose(found.states.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(found.pairs.sum(axis=(1, 2)), np.array(lengths) - 1, rtol=1e-12)
+    by_step = forward_backward(log_start, np.array([log_trans] * (max(lengths) - 1)), log_emit, lengths)
+    np.testing.assert_allclose(by_step.states, found.states, atol=1e-9)
+    assert (found.states[heads, 0] == 1).all()

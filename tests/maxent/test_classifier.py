@@ -433,6 +433,7 @@ def test_unlabelled_rows_take_nothing_from_the_choice_of_the_prior(votes):
     assert MaxEntClassifier(random_state=0).fit(many, some).prior_variances_tried_
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_a_constant_column_is_no_trouble(mixed):
     X, y = mixed
     once = np.zeros(len(y))

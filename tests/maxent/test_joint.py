@@ -25,6 +25,7 @@ from mixent.maxent.joint_problem import SOLVERS, Pairwise, RowBlocks, Rows, Whit
 from mixent.maxent.joint_terms import Category, Constant, Hidden, Layout, _split
 from mixent.mixtures.columns import ColumnMixture
 
+pytestmark = pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")  # see `frame`
 SIZES = (3, 4, 2, 3)
 
 

@@ -31,6 +31,7 @@ def model():
     return MaxEntJoint(prior_variance=1.0, random_state=0).fit(table(gaps=0.1))
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("gaps", [0.0, 0.25])
 def test_errors_are_those_of_predict(model, gaps):
     X = table(90, seed=1, gaps=gaps)

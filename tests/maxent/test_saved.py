@@ -94,6 +94,7 @@ def test_what_is_computed_on_the_way_is_not_written(tmp_path):
     assert (tmp_path / "a.mixent").read_bytes() == (tmp_path / "b.mixent").read_bytes()
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_a_loaded_joint_model_is_the_saved_one(tmp_path):
     frame = X.assign(label=Y, one=1.0, same="a")
     model = MaxEntJoint(max_components=2, prior_variance=1.0, random_state=0).fit(frame)

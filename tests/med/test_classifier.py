@@ -401,6 +401,11 @@ def test_c_at_most_one_is_refused_where_and_only_where_no_row_would_speak(two):
     assert MEDClassifier(C=1.01, margin="exponential", calibration=None).fit(X, y).multipliers_.any()
 
 
+def test_equal_rows_cannot_keep_a_fixed_margin():
+    with pytest.warns(DataWarning), pytest.raises(ValueError, match="fixed margin"):
+        MEDClassifier(margin="fixed", standardize=False).fit(np.ones((10, 1)), [0, 1] * 5)
+
+
 def test_a_fixed_margin_that_cannot_be_kept_is_an_error(two):
     X, y = two
     with pytest.raises(ValueError, match="fixed margin"):

@@ -202,6 +202,7 @@ def test_a_dropped_component_has_no_coordinates():
     np.testing.assert_allclose(*scores, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_a_constant_column_takes_no_part():
     X, _ = draw(n=60)
     first, other = (FisherKernel(GaussianMixture(1)).fit(table) for table in (X, np.insert(X, 1, 7.0, axis=1)))
@@ -343,6 +344,17 @@ def test_rows_do_not_know_each_other():
     order = np.random.default_rng(0).permutation(len(X))
     np.testing.assert_allclose(kernel.transform(X.iloc[order]), together[order], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(kernel.transform(X[11:12]), together[11:12], rtol=1e-9, atol=1e-9)
+
+
+def test_features_whose_inner_products_overflow_have_no_kernel():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    kernel = FisherKernel(GaussianMixture(1)).fit(X)
+    far = X.copy()
+    far[3] = 1e100
+    assert np.isfinite(kernel.transform(far)).all()
+    for rows in ((far,), (X, far), (far, X)):
+        with pytest.raises(ValueError, match="row 3"):
+            kernel(*rows)
 
 
 def test_directions_without_information_are_left_out():

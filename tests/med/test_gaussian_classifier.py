@@ -7,6 +7,7 @@ from scipy.stats import multivariate_t
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mixent import MEDGaussianClassifier
+from mixent.data import DataWarning
 from mixent.options import RBF, GaussianPrior, Margin
 
 
@@ -221,3 +222,12 @@ def test_rows_without_a_label_are_of_no_class_before_discrimination(ring):
     model = MEDGaussianClassifier(C=1.0, calibration=None, prior=prior).fit(X, partly)
     for one, label in zip(model.prior_gaussians_, model.classes_):
         assert one.rows == 2.0 + np.sum(y[1::2] == label)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", lambda A, B: A @ B.T])
+def test_rows_that_a_kernel_does_not_distinguish_have_the_priors(kernel):
+    for X in (np.ones((4, 2)), np.zeros((4, 2))):
+        model = MEDGaussianClassifier(C=3.0, calibration=None, kernel=kernel, n_kernel_components=4)
+        with pytest.warns(DataWarning):
+            model.fit(X, ["a", "a", "b", "b"])
+        np.testing.assert_allclose(model.predict_proba(X), 0.5)

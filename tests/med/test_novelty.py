@@ -269,6 +269,7 @@ def test_rows_are_scaled_and_missing_categories_have_the_shares_of_their_column(
         np.testing.assert_allclose(moments, [0.0, 1.0], atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("letters", ["ab", None])
 def test_a_hidden_markov_model_is_a_sum_over_all_paths(letters):
     n, L, S = 6, 4, 2
@@ -626,6 +627,7 @@ def test_units_do_not_matter_where_numbers_are_missing(name):
     np.testing.assert_allclose(small.scores_ + np.log(1e-6), plain.scores_, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("name", ["product", "gaussian", "mixture"])
 def test_units_of_a_constant_column_do_not_matter(name):
     X = np.c_[numbers(50, 1), np.full(50, 3.0)]
@@ -770,6 +772,7 @@ def test_mixed_tables_with_missing_values(name):
         model.predict(frame[["q", "p", "r", "s"]])
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("name", NAMES)
 def test_degenerate_tables(name):
     for X in (

@@ -414,6 +414,7 @@ def test_one_column_only(options, column):
     assert model.score(X, y) > 0.55 and model.edge_marginals_[0].tolist() == [[0.0]] and model.trees_[0] == []
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("options", [*KINDS, {"trees": Trees(n_trees=2)}])
 def test_columns_that_say_nothing_change_nothing(options):
     X, y = words()

@@ -408,6 +408,7 @@ def test_renaming_classes_of_mixtures_changes_nothing_else():
     np.testing.assert_allclose(model.decision_function(X), -two.decision_function(X), atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_a_constant_number_has_no_effect():
     rng = np.random.default_rng(0)
     age = rng.normal(40, 10, 300)

@@ -88,7 +88,7 @@ def test_spherical_em_is_that_of_document_003(draw, soft_start, name, equal, n_p
     X, _ = draw(n=200, d=2)
     start = soft_start(200, 3)
     p, mu, sigma = spherical_em(X, start, n_passes, equal)
-    mixture = GaussianMixture(3, name, prior=None, init=start, tol=0, max_iter=n_passes + 1, accelerate=False)
+    mixture = GaussianMixture(3, name, prior=None, init=start, tol=0, max_iter=n_passes, accelerate=False)
     with pytest.warns(ConvergenceWarning, match="max_iter was reached"):
         mixture.fit(X)
     order = np.argsort(-p)
@@ -268,12 +268,6 @@ def test_components_come_by_class_and_falling_weight(draw):
             assert (np.diff(own) <= 0).all()
 
 
-def test_all_sets_of_words_for_a_structure_are_read(draw, same):
-    X, label = draw()
-    for word, name in {"spherical": "VII", "diag": "VVI", "tied": "EEE", "full": "VVV"}.items():
-        same(MixtureClassifier(1, word).fit(X, label), MixtureClassifier(1, name).fit(X, label), 0)
-
-
 # --- the answer moves with the question ------------------------------------------------------------------------------
 
 
@@ -397,7 +391,7 @@ def test_auto_searches_the_structures_it_is_given(rings):
         X, y
     )
     assert {r["covariance"] for r in model.search_} == {"VVI", "EII"}
-    one = MixtureClassifier(covariance="diag", search=Search(max_components=2, cv=2), random_state=0).fit(X, y)
+    one = MixtureClassifier(covariance="VVI", search=Search(max_components=2, cv=2), random_state=0).fit(X, y)
     assert {r["covariance"] for r in one.search_} == {"VVI"}
 
 
@@ -463,6 +457,7 @@ def test_soft_labels_are_likelihoods_in_the_search_too(draw):
     assert soft.temperature_ > 0.5 * sure.temperature_
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_a_failed_refit_leaves_the_model_as_it_was(data):
     X, _ = data
     model = GaussianMixture(2, random_state=0).fit(X)

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as Peer
 
 from mixent import GaussianMixture
+from mixent.families.gaussian.prior import common_variances
 from mixent.options import Search
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
@@ -52,8 +53,7 @@ def test_criteria_have_the_sign_of_scikit_learn_and_the_same_optimum(draw, word,
     X, _ = draw(n=300, gap=4.0)
     peer = Peer(3, covariance_type=word, reg_covar=0, tol=1e-9, max_iter=2000, random_state=0).fit(X)
     start = peer.predict_proba(X)
-    ours = GaussianMixture(3, word, prior=None, init=start, tol=1e-12).fit(X)
-    assert ours.covariance_ == name
+    ours = GaussianMixture(3, name, prior=None, init=start, tol=1e-12).fit(X)
     assert ours.score(X) == pytest.approx(peer.score(X), abs=1e-6)
     assert ours.bic(X) == pytest.approx(peer.bic(X), rel=1e-6)
     assert ours.aic(X) == pytest.approx(peer.aic(X), rel=1e-6)
@@ -164,7 +164,7 @@ def test_icl_prefers_separated_components():
 
 def test_a_list_of_structures_is_searched(clear):
     X, _ = clear
-    mixture = GaussianMixture(3, ["EII", "tied"], random_state=0).fit(X)
+    mixture = GaussianMixture(3, ["EII", "EEE"], random_state=0).fit(X)
     assert mixture.covariance_ == "EEE" and [r["covariance"] for r in mixture.search_] == ["EII", "EEE"]
     assert GaussianMixture(3, "EII", random_state=0).fit(X).search_ == []
 
@@ -292,13 +292,14 @@ def test_one_component_is_the_mean_and_covariance(draw):
 
 
 def test_the_prior_is_that_many_rows(draw):
-    """One component: (n S + rows T + the mean term) / (n + rows), T the shrunk covariance of the data."""
+    """One component: (n S + rows T) / (n + rows), T the shrunk covariance of the data, its variances those of S."""
     X, _ = draw()
     n, d, rows = len(X), 3, 40.0
     mixture = GaussianMixture(prior=rows, tol=1e-12).fit(X)
     S = np.cov(X.T, bias=True)
     w = d / (n + d)
-    T = (1 - w) * S + w * np.diag(np.diag(S)) + np.diag((1e-6 * X.std(axis=0)) ** 2)
+    T = (1 - w) * S + w * np.diag(np.diag(S))
+    T *= common_variances(rows, np.full((1, d), n - 1.0), X.var(axis=0, ddof=1)[None], X.var(axis=0))[0] / S[0, 0]
     np.testing.assert_allclose(mixture.covariances_[0], (n * S + rows * T) / (n + rows), rtol=1e-6, atol=1e-8)
 
 
@@ -345,3 +346,46 @@ def test_a_fit_that_broke_off_does_not_win_the_search():
     assert alone.run_.status.failed
     model = GaussianMixture(2, ["VVV", "VVI"], prior=None, random_state=0).fit(collinear)
     assert model.covariance_ == "VVI" and model.converged_
+
+
+# --- scikit-learn's habits -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_one_iteration_at_a_time_is_one_long_run(draw, same):
+    """`warm_start=True, max_iter=1` makes one update per call, as scikit-learn's loops expect."""
+    X, _ = draw(n=200, gap=3.0)
+    options = {"prior": None, "tol": 1e-4, "accelerate": False, "random_state": 0}
+    steps = GaussianMixture(3, warm_start=True, max_iter=1, **options)
+    bounds = []
+    while not (bounds and steps.converged_):
+        steps.fit(X)
+        assert steps.n_iter_ == 1
+        bounds.append(steps.lower_bound_)
+    whole = GaussianMixture(3, **options).fit(X)
+    assert whole.n_iter_ == len(bounds) > 5 and (np.diff(bounds) > 0).all()
+    np.testing.assert_allclose(whole.lower_bounds_, bounds, rtol=1e-9)
+    same(whole, steps, 1e-6)
+
+
+def test_lower_bounds_never_fall_and_end_at_the_lower_bound(draw):
+    X, _ = draw(n=200, gap=1.0, missing=0.1)
+    for prior in (None, "auto"):
+        mixture = GaussianMixture(3, "EEE", prior=prior, n_init=2, random_state=0)
+        mixture.fit(X, sample_weight=np.full(200, 0.5))
+        assert len(mixture.lower_bounds_) == mixture.n_iter_ <= mixture.max_iter
+        assert mixture.lower_bounds_[-1] == mixture.lower_bound_
+        assert prior is not None or (np.diff(mixture.lower_bounds_) >= -1e-10).all()
+
+
+@pytest.mark.filterwarnings("ignore::mixent.DataWarning")
+@pytest.mark.parametrize("name", ["VII", "EEE", "VVV"])
+def test_precisions_are_the_inverses_of_the_covariances(draw, name):
+    X, _ = draw(n=100)
+    constant = np.insert(X, 1, 5.0, axis=1)
+    mixture = GaussianMixture(2, name, random_state=0).fit(X)
+    product = mixture.precisions_ @ mixture.covariances_
+    np.testing.assert_allclose(product, np.tile(np.eye(X.shape[1]), (2, 1, 1)), atol=1e-10)
+    wider = GaussianMixture(2, name, random_state=0).fit(constant)
+    assert np.isinf(wider.precisions_[:, 1, 1]).all()
+    np.testing.assert_allclose(np.delete(np.delete(wider.precisions_, 1, 1), 1, 2), mixture.precisions_, rtol=1e-6)

@@ -7,7 +7,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from mixent import GaussianMixture, MixtureClassifier
+from mixent.core.driver import Status
 from mixent.data import DataWarning
+from mixent.families.gaussian.structures import COVARIANCES
 from mixent.options import Search
 
 
@@ -17,7 +19,9 @@ def assert_sound(model, X):
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0, rtol=1e-9)
     assert model.weights_.sum() == pytest.approx(1.0)
     varying = model.varying_
-    assert (np.linalg.eigvalsh(model.covariances_[:, varying[:, None], varying]) > 0).all()
+    covs = model.covariances_[:, varying[:, None], varying]
+    std = np.sqrt(np.diagonal(covs, axis1=1, axis2=2))
+    assert (np.linalg.eigvalsh(covs / (std[:, :, None] * std[:, None, :])) > 0).all()  # in any units
 
 
 @pytest.fixture
@@ -85,6 +89,7 @@ def test_fewer_distinct_rows_than_components(prior):
     assert_sound(mixture, X)
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", ["EII", "VVI", "VEE", "VVV"])
 def test_identical_rows(name):
@@ -94,6 +99,7 @@ def test_identical_rows(name):
     np.testing.assert_allclose(mixture.means_, 3.0, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("name", ["EII", "EEI", "VVI", "EEE", "VVE", "VVV"])
 def test_a_constant_column_does_no_harm(draw, name):
     X, label = draw(gap=6.0)
@@ -105,6 +111,7 @@ def test_a_constant_column_does_no_harm(draw, name):
     assert classifier.score(X, label) > 0.85
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("prior", ["auto", None])
 def test_a_constant_column_changes_no_answer(draw, prior):
     """It leaves the density, and comes back in means, imputed gaps and samples."""
@@ -236,3 +243,68 @@ def test_a_class_whose_rows_all_weigh_nothing_is_never_predicted(draw, n_compone
     assert 1 not in model.predict(X)
     assert model.class_prior_[1] == pytest.approx(0.0, abs=1e-12)
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e4, 1e6, 1e9])
+@pytest.mark.parametrize("name", ["EEE", "EEV", "EVV", "VVV"])
+def test_a_duplicated_column_with_any_weights(name, weight):
+    """The prior must keep the covariance positive definite, however little it counts beside the rows."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(51, 1))
+    X, label = np.concatenate([x, x], axis=1), np.arange(51) % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of two components on a line, the heavier one may take all
+        for model in (MixtureClassifier(1, name), MixtureClassifier(2, name), GaussianMixture(2, name)):
+            model.set_params(random_state=0).fit(X, label, sample_weight=np.full(51, weight))
+            assert model.converged_
+            assert_sound(model, X)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e8])
+@pytest.mark.parametrize("weight", [1.0, 1e4, 1e9])
+def test_classes_of_equal_rows(weight, offset):
+    X = np.repeat(np.random.default_rng(0).normal(size=(2, 3)), [3, 4], axis=0) + offset
+    label = np.repeat([0, 1], [3, 4])
+    for name in COVARIANCES:
+        model = MixtureClassifier(1, name).fit(X, label, sample_weight=np.full(7, weight))
+        assert model.converged_
+        np.testing.assert_allclose(model.predict_proba(X), np.eye(2)[label], atol=1e-9)
+
+
+@pytest.mark.parametrize("growth", ["restart", "incremental"])
+@pytest.mark.parametrize("name", ["VEE", "EEV", "VEV", "VVV"])
+def test_columns_whose_units_differ_by_1e16(name, growth):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    X[30:] += 6.0
+    X *= [1e-8, 1.0, 1e8]
+    mixture = GaussianMixture(2, name, search=Search(growth=growth), random_state=0).fit(X)
+    assert mixture.converged_
+    assert_sound(mixture, X)
+    assert mixture.predict_proba(X)[:30].mean(axis=0).max() > 0.9
+
+
+@pytest.mark.parametrize("distance", [0.0, 1e-9])
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_dependent_columns_without_a_prior_are_not_called_converged(n_components, distance):
+    """The likelihood has no maximum; with rounding errors its value would decrease, or seem to converge."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(51, 1))
+    X = np.concatenate([x, x + distance * rng.normal(size=(51, 1))], axis=1)
+    for model in (GaussianMixture(n_components, prior=None), MixtureClassifier(n_components, "VVV", prior=None)):
+        with pytest.warns(ConvergenceWarning, match="drop such columns"):
+            model.set_params(random_state=0).fit(X, np.arange(51) % 2)
+        assert model.run_.status is Status.NOT_FINITE
+        assert_sound(model, X)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", ["EVE", "VVE", "VEV", "EVV", "VVV"])
+def test_a_few_heavy_rows(name):
+    """Few rows have nearly all the weight, so that covariances are ill-conditioned; rounding is not a decrease."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(35, 2)) * [30.0, 0.1] + rng.integers(0, 2, size=(35, 1))
+        mixture = GaussianMixture(2, name, random_state=0).fit(X, sample_weight=10.0 ** rng.uniform(-9, 9, size=35))
+        assert not mixture.run_.status.failed
+        assert_sound(mixture, X)

@@ -74,6 +74,19 @@ def test_with_one_component_of_each_class_batches_are_one_fit(draw, same, name, 
 
 
 @pytest.mark.parametrize("name", CLOSED)
+def test_a_class_may_come_later_if_it_is_named_at_first(draw, same, name):
+    X, y = draw()
+    late = np.argsort(y, kind="stable")  # all rows of class 2 are in the second batch
+    first, rest = late[: (y < 2).sum()], late[(y < 2).sum() :]
+    options = {"prior": None, "tol": 1e-13, "across_classes": True}
+    parts = MixtureClassifier(1, name, **options).partial_fit(X[first], y[first], classes=[0, 1, 2])
+    assert parts.classes_.tolist() == [0, 1, 2] and (parts.predict(X) != 2).all()
+    assert np.isfinite(parts.predict_proba(X)).all() and parts.predict_proba(X)[:, 2].max() < 1e-250
+    whole = MixtureClassifier(1, name, **options).fit(X, y)
+    same(parts.partial_fit(X[rest], y[rest]), whole, 1e-8)
+
+
+@pytest.mark.parametrize("name", CLOSED)
 def test_what_classes_share_is_that_of_all_batches(draw, same, name):
     X, y = draw()
     options = {"prior": None, "tol": 1e-13, "across_classes": True}
@@ -293,6 +306,7 @@ def test_a_class_not_seen_at_first_is_learned_later_where_components_are_shared(
     )
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("estimator", [GaussianMixture(2), MixtureClassifier(1), SharedMixtureClassifier(2)])
 def test_a_column_constant_at_first_stays_out(draw, estimator):
     """The first batch settles which columns take part; a later value elsewhere is no error."""

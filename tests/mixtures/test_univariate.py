@@ -63,7 +63,7 @@ def test_no_pass_lowers_the_objective_of_any_unit(monkeypatch, most, K):
 
     start = problem.started(grid, parts)
     result = run(problem, grid, start, stop=Stop(-1.0, 60), executor=Serial(), observers=(watch,))
-    assert len(seen) == 60 and all(s.accepted for s in result.trace)
+    assert len(seen) == 61 and all(s.accepted for s in result.trace)
     for before, after in pairwise(seen):
         slack = [rounding(v, w) for v, w in zip(before, grid.total)]
         assert (after - before >= -np.array(slack)).all()

@@ -44,7 +44,8 @@ def test_problems_are_found_or_given():
     assert problems_section(FRAME[["size"]], [])[0].text
     told = problems_section(FRAME, None, ["as noted"])[0].items
     assert any("always" in text for text in told) and told[-1] == "As noted."
-    assert problems_section(FRAME, ["one", "one", "two."])[0].items == ["One.", "Two."]
+    noted = [text[0].upper() + text[1:] + "." for text in read_table(FRAME).notes]
+    assert noted and problems_section(FRAME, ["one", "one", "two."])[0].items == ["One.", "Two.", *noted]
 
 
 def test_classes_are_counted():

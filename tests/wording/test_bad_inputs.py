@@ -71,6 +71,7 @@ def _too_long(number, stack):
     raise TimeoutError(f"still at it after {4 * SECONDS} seconds")
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_python(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

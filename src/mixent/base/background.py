@@ -21,6 +21,7 @@ from mixent.data import Schema, Table, read_features
 from mixent.data.cells import raw_columns
 from mixent.data.export import to_frame
 from mixent.show import Short
+from mixent.warn import NotesTogether
 
 N_BACKGROUND = 50
 CELLS = 1_000_000  # of mixed rows at a time
@@ -140,9 +141,10 @@ def explain_table(model: Any, X: Any, label: Any, rival: Any) -> Explanation:
     check_is_fitted(model)
     if model.background_ is None:
         raise ValueError(f"this {type(model).__name__} keeps no training rows: mixent could not read its table")
-    table = model.background_.read(X)
     log_proba = model._explained_log_proba
-    rivals = Rivals.of(log_proba(table), model.classes_, label, rival, X)
+    with NotesTogether():
+        table = model.background_.read(X)
+        rivals = Rivals.of(log_proba(table), model.classes_, label, rival, X)
     names = [given.name for given in table.schema.used]
     games = Games.of(table.n_rows, model.background_.n_rows, len(names))
     mix = partial(mixed, table=table, background=model.background_)
@@ -173,10 +175,11 @@ def column_values(table: Table) -> list[list[str]]:
     """The values of each row as the user gave them; "missing" where there is none."""
     schema, absent_column = table.schema, [None] * table.n_rows
     columns = [[cell_text(value) for value in raw or absent_column] for raw in raw_columns(table.given, schema)]
-    for place, j in enumerate(schema.continuous):
-        owner = int(schema.owners[j])
-        if schema.used[owner].columns[0] == j:
-            absent = np.isnan(table.X[:, place])
+    missing = {j: np.isnan(table.X[:, place]) for place, j in enumerate(schema.continuous)}
+    missing |= {j: table.column_codes(place) < 0 for place, j in enumerate(schema.categorical)}
+    for owner, given in enumerate(schema.used):
+        if given.columns[0] in schema.continuous:  # text that is no number, unless it has an indicator
+            absent = np.all([missing[j] for j in given.columns], axis=0)
             columns[owner] = ["missing" if none else text for none, text in zip(absent, columns[owner])]
     return [list(row) for row in zip(*columns)]
 

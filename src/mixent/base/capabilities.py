@@ -46,10 +46,14 @@ MARKS = {True: "yes", False: "no", None: "–"}
 
 @dataclass(frozen=True)
 class Can:
-    """A cell of the table: yes, no, or not applicable (None), with an optional note."""
+    """A cell of the table: yes, no, or not applicable (None), with an optional note.
+
+    `exact`: of explanations, whether the prediction is itself a sum of contributions of the columns.
+    """
 
     able: bool | None
     note: str = ""
+    exact: bool = False
 
     def __str__(self) -> str:
         return MARKS[self.able] + (f": {self.note}" if self.note else "")
@@ -61,9 +65,9 @@ LEFT_OUT = Can(True, "rows without a label are left out")
 FOREIGN = Can(True, 'of another library: with `save(model, path, foreign="skops")`')
 
 
-def yes(note: str) -> Can:
+def yes(note: str, *, exact: bool = False) -> Can:
     """Yes, with a note."""
-    return Can(True, note)
+    return Can(True, note, exact)
 
 
 def no(note: str) -> Can:

@@ -27,7 +27,7 @@ class FittedByRun:
 
 
 def warn_unconverged(run: Run, name: str, *, searched: bool = False) -> None:
-    """Warn where a run did not converge, and of components that it had to repair.
+    """Warn where a run did not converge, and of components that it had to repair; raise where it could not start.
 
     Parameters
     ----------
@@ -36,6 +36,8 @@ def warn_unconverged(run: Run, name: str, *, searched: bool = False) -> None:
     searched : bool
         Whether a search chose the number of components: repaired components concern a user who asked for that many.
     """
+    if run.status is Status.NOT_FINITE and not any(step.accepted for step in run.trace):
+        raise ValueError(f"{name} cannot be fitted to these rows: {run.message}")
     if run.notes and not searched:
         n_more = len(run.notes) - NOTES
         more = f". And {n_more} more; fewer components may suffice" if n_more > 0 else ""

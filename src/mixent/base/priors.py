@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.core.arrays import Array, softmax_columns
+from mixent.core.arrays import Array, softmax_columns, weighted_total
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
@@ -40,8 +40,7 @@ class PriorShift(Problem):
     def stats(self, ready: Array, block: Block) -> PriorStats:
         resp = block.X.T + ready
         log_lik = softmax_columns(resp)
-        weight = np.ones(block.n_rows) if block.weight is None else block.weight
-        return PriorStats(resp @ weight, float(log_lik @ weight))
+        return PriorStats(resp @ block.row_weights, weighted_total(log_lik, block.weight))
 
     def objective(self, params: Array, total: PriorStats) -> float:
         return total.log_lik

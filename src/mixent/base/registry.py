@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from mixent.base.document import Content, Document
 from mixent.base.recipes import Recipe
+from mixent.base.saved_state import Part, Sizes
 from mixent.data import Column, Schema
 from mixent.warn import warn
 
@@ -34,12 +35,48 @@ def whole(model: Any) -> Iterable[Any]:
     return ()
 
 
+def check_parameters(model: Any) -> None:
+    """As `fit` checks them first."""
+    check = getattr(model, "_check", None)
+    if check is not None:
+        check()
+
+
 def kept_schema(model: Any) -> Schema | None:
     """The columns as `read_features` left them in the fitted model, or names that scikit-learn's checks left."""
     fitted = vars(model)
     if "schema_" in fitted or "feature_names_in_" not in fitted:
         return fitted.get("schema_")
     return Schema(tuple(Column(str(name), "continuous") for name in fitted["feature_names_in_"]), named=True)
+
+
+def sizes_of(model: Any) -> dict[str, Any]:
+    """C classes, c continuous and m categorical columns, R categories in all and `categories` of each column."""
+    fitted = vars(model)
+    sizes = {} if fitted.get("classes_") is None else {"C": len(fitted["classes_"])}
+    schema = fitted.get("schema_")
+    return sizes if schema is None else {**sizes, **sizes_of_columns(schema)}
+
+
+def sizes_of_columns(schema: Schema) -> dict[str, Any]:
+    """The sizes that columns determine; see `sizes_of`."""
+    categories = schema.sizes
+    return {"c": len(schema.continuous), "m": len(categories), "R": sum(categories), "categories": categories}
+
+
+def check_columns(model: Any) -> None:
+    """Raise a ValueError unless the columns of a model are those of its schema, and its classes differ."""
+    state = vars(model)
+    schema = state.get("schema_")
+    if isinstance(schema, Schema):
+        names = state.get("feature_names_in_")
+        if state.get("n_features_in_") != len(schema.inputs) or (
+            names is not None and tuple(names.tolist()) != schema.input_names
+        ):
+            raise ValueError("the columns are not those of schema_")
+    classes = state.get("classes_")
+    if classes is not None and (classes.ndim != 1 or len(set(classes.tolist())) != len(classes) or not len(classes)):
+        raise ValueError("classes_ does not hold different classes")
 
 
 def no_rows(model: Any, X: Any, y: Any) -> list[Content]:
@@ -60,11 +97,15 @@ class Entry:
     describe : fitted model -> Document
     on_rows : (fitted model, X, y or None) -> what a page shows of the model on these rows
     columns : fitted model -> Schema of the columns it reads, or None where it keeps none
-    state : fitted attribute -> its type or types; a file without one is damaged
-    parts : classes of objects that its fitted attributes hold
+    state : fitted attribute -> its type or types, or what its numbers are (see `mixent.base.saved_state`); a file
+        without one is damaged
+    parts : classes of objects that its fitted attributes hold, or a mapping of them to what their numbers are
+    sizes : fitted model -> sizes of its arrays that its columns and classes determine
     holds : attributes that may hold other estimators; models in the fitted ones are checked when a file is read
     to_file : model -> copy without what a file cannot hold; raises TypeError with the reason and the remedy
     from_file : loaded model -> further models inside it, which are checked in turn; raises ValueError on damage
+    parameters : model -> None; raises ValueError for constructor parameters that `fit` would refuse
+    ask : loaded model -> (method, answers) for a few rows, which must be finite, and probabilities where it gives them
     recipes : how `compare` tries it
     example : () -> an unfitted estimator, where the class needs arguments
     listed : whether lists of models show it; False for what serves only inside other models
@@ -79,10 +120,13 @@ class Entry:
     on_rows: Callable[[Any, Any, Any], list[Content]] = no_rows
     columns: Callable[[Any], Schema | None] = kept_schema
     state: Mapping[str, Any] = field(default_factory=dict)
-    parts: tuple[type, ...] = ()
+    parts: Mapping[type, Part | Mapping[str, Any]] | tuple[type, ...] = ()
+    sizes: Callable[[Any], Sizes] = sizes_of
     holds: tuple[str, ...] = ()
     to_file: Callable[[Any], Any] = keep
     from_file: Callable[[Any], Iterable[Any]] = whole
+    parameters: Callable[[Any], Any] = check_parameters
+    ask: Callable[[Any], Iterable[tuple[str, Any]]] | None = None
     recipes: tuple[Recipe, ...] = ()
     example: Callable[[], Any] | None = None
     listed: bool = True

@@ -31,6 +31,7 @@ from mixent.core.arrays import Array, log_sum_exp
 from mixent.show import Short
 
 REGULARIZATION = 1e-12  # of the scatter of the indicators, which may be singular with uncertain labels
+CENTERED = 1e-13  # share of the squared norms of rows that is left by rounding when their mean is subtracted
 MIN_RESIDUAL = 1e-10  # lower bound of 1 - H_nn, which vanishes for a row that no other row predicts
 
 
@@ -49,6 +50,7 @@ class Smoother:
         sqrt_weight = np.sqrt(weight)
         direction = sqrt_weight / np.sqrt(weight.sum())
         scaled = sqrt_weight[:, None] * K * sqrt_weight
+        power = float(np.trace(scaled))
         side = scaled @ direction
         scaled -= np.outer(side, direction) + np.outer(direction, side)
         # the mean direction gets an eigenvalue far below all others, so that it does not mix with the eigenvectors of
@@ -56,7 +58,7 @@ class Smoother:
         trace = float(np.trace(scaled) + direction @ side)
         scaled += np.outer(direction, direction) * (float(direction @ side) - max(trace, 1e-300))
         values, U = eigh(scaled, overwrite_a=True)
-        keep = values > CUT * max(float(values[-1]), 1e-300)
+        keep = values > _smallest(values, power)
         return cls(sqrt_weight, U[:, keep], values[keep], None)
 
     @classmethod
@@ -65,7 +67,7 @@ class Smoother:
         sqrt_weight = np.sqrt(weight)
         D = sqrt_weight[:, None] * (Z - weight @ Z / weight.sum())
         values, vectors = eigh(D.T @ D)
-        keep = values > CUT * max(float(values[-1]), 1e-300)
+        keep = values > _smallest(values, float(weight @ (Z**2).sum(axis=1)))
         return cls(sqrt_weight, D @ vectors[:, keep] / np.sqrt(values[keep]), values[keep], vectors[:, keep])
 
     @property
@@ -95,6 +97,11 @@ class Smoother:
         if self.basis is not None:
             return self.basis @ (np.sqrt(self.values)[:, None] * inner / (self.values + lam)[:, None])
         return self.sqrt_weight[:, None] * (self.U @ (inner / (self.values + lam)[:, None]))
+
+
+def _smallest(values: Array, power: float) -> float:
+    """Eigenvalue below which there are only rounding errors, of the eigenvectors or of the subtraction of the mean."""
+    return max(CUT * float(values[-1]), CENTERED * power, 1e-300)
 
 
 def directions(target: Array, fit: Array, weight: Array) -> Array:

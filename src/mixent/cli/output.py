@@ -68,7 +68,9 @@ def write_records(screen: Screen, records: list[dict[str, Any]], output: Path, p
     if output.name.lower().endswith(".json"):
         import json
 
-        output.write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
+        from mixent.core.writing import write_text
+
+        write_text(output, json.dumps(records, indent=1) + "\n")
         return
     import pandas as pd
 

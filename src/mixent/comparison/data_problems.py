@@ -9,6 +9,7 @@ import numpy as np
 
 from mixent.comparison.shape import read_table
 from mixent.data import Categorical, Labels, Table, few_numbers, listed, problems, read_labels
+from mixent.warn import warn_notes
 
 FEW_ROWS = 10  # a class with fewer rows is reported
 IMBALANCE = 20  # a larger ratio of the largest to the smallest class is reported
@@ -38,7 +39,9 @@ def data_problems(X: Any, y: Any, *, categorical: Categorical = "auto") -> list[
         One sentence for each problem, with a recommendation; empty if there are none.
     """
     table = read_table(X, categorical)
-    return table_problems(table, read_labels(y, table.n_rows), categorical)
+    labels = read_labels(y, table.n_rows)
+    warn_notes((*table.notes, *labels.notes))
+    return table_problems(table, labels, categorical)
 
 
 def table_problems(table: Table, labels: Labels, categorical: Categorical = "auto") -> list[str]:

@@ -181,7 +181,7 @@ def _significance(best: str, tests: Mapping[str, Against]) -> list[str]:
 
 def explains_columns(estimator: Any) -> bool:
     """Whether the prediction is itself a sum of contributions of the columns, so that `explain` is exact."""
-    return is_able(estimator, "explanations") and cells_of(estimator)["explanations"].note == "by column"
+    return is_able(estimator, "explanations") and cells_of(estimator)["explanations"].exact
 
 
 def _expected(estimate: Estimate, n: int, metric: str) -> list[str]:

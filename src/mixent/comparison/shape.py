@@ -9,15 +9,11 @@ import numpy as np
 
 from mixent.base.recipes import Shape
 from mixent.data import Categorical, Labels, Table, read_features
-from mixent.warn import warn_notes
 
 
 def read_table(X: Any, categorical: Categorical) -> Table:
-    """The table with typed columns; a warning states what is unusual in it."""
-    table = read_features(SimpleNamespace(), X, reset=True, categorical=categorical)
-    if not isinstance(X, Table):
-        warn_notes(table.notes)
-    return table
+    """The table with typed columns, and notes on what is unusual in it."""
+    return read_features(SimpleNamespace(), X, reset=True, categorical=categorical)
 
 
 def shape_of(table: Table, labels: Labels, *, weighted: bool = False) -> Shape:

@@ -99,6 +99,7 @@ def compare(
         Weights for fitting and scoring.
     groups : (n,) values, or the name of a column of X, optional
         Rows of the same value, such as several of one patient, are in the same fold. A column is not used as a feature.
+        Searches of hyperparameters within a training fold do not keep groups together.
     categorical : "auto" or list, default="auto"
         Columns to treat as categories, whatever their type.
     journal : path, optional

@@ -76,6 +76,13 @@ def log_sum_exp(values: Array, axis: int) -> Array:
     return log_sum
 
 
+def weighted_total(log_lik: Array, weight: Array | None) -> float:
+    """Return sum_n w_n l_n; a row of weight zero is excluded, even if its density is zero (l_n = -inf)."""
+    if weight is None:
+        return float(log_lik.sum())
+    return float(np.where(weight > 0, log_lik, 0.0) @ weight)
+
+
 def safe_log(values: Array) -> Array:
     """Return the logarithm, with log 0 = -inf and no warning (a zero weight masks a row)."""
     with np.errstate(divide="ignore"):

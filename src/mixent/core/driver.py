@@ -20,12 +20,13 @@ from mixent.core.executors import Executor, Threads
 from mixent.core.stats import Stats
 from mixent.show import Short
 
+EPS = 2.0**-52  # machine precision
 P = TypeVar("P")  # parameters: a frozen dataclass of arrays
 R = TypeVar("R")  # the result of `prepare`, computed once per pass
 S = TypeVar("S", bound=Stats)
 
 
-class OutsideDomainError(ArithmeticError):
+class OutsideDomainError(ValueError):
     """The objective is undefined at these parameters; the driver rejects the step."""
 
 
@@ -55,6 +56,10 @@ class Problem(ABC, Generic[P, R, S]):
     def gap(self, params: P, total: S) -> float | None:
         """Return an upper bound on (maximum - objective), or None if none is available."""
         return None
+
+    def condition(self, params: P) -> float:
+        """Return the factor by which the objective amplifies rounding errors of the parameters; see `rounding`."""
+        return 1.0
 
     def certified_gain(self, params: P, total: S) -> float | None:
         """Return a lower bound on the gain of the next plain update, or None if none is available."""
@@ -100,7 +105,8 @@ class Status(Enum):
 class Stop:
     """Stopping rule: the gain per unit of weight of a plain update is below `tol`, or `max_passes` are done.
 
-    For a shortened step, `tol` is multiplied by the ratio of its size to the full one.
+    Passes evaluate updates; the evaluation of the start is not counted, so that one pass is one update. For a shortened
+    step, `tol` is multiplied by the ratio of its size to the full one.
     """
 
     tol: float = 1e-6
@@ -175,6 +181,16 @@ class Run(Short, Generic[P]):
         return f"{self.message} ({self.n_passes} passes, objective {self.objective:.6g})"
 
     @property
+    def objectives(self) -> list[float]:
+        """The objective of the accepted parameters after each pass; evaluations of a start are not counted."""
+        accepted, values = float("nan"), []
+        for step in self.trace:
+            accepted = step.objective if step.accepted else accepted
+            if step.kind != "start":
+                values.append(accepted)
+        return values
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Descriptions of the repairs."""
         return tuple(s.note for s in self.trace if s.note and s.kind == "repair")
@@ -236,7 +252,7 @@ class _Loop(Generic[P, R, S]):
         if params is None:
             raise ValueError("run needs initial parameters: pass params or resume")
         self.params, self.memory = params, None
-        self.n_pass, self.segment, self.step, self.trace = 0, 0, self.problem.first_step, []
+        self.n_pass, self.segment, self.step, self.trace = -1, 0, self.problem.first_step, []  # the start is pass 0
         self._mark()
         total, self.objective, note = self._evaluate(params)
         self._record(self.objective, float("nan"), "start", isfinite(self.objective), note)
@@ -263,7 +279,7 @@ class _Loop(Generic[P, R, S]):
         if self.propose is not None:
             candidate, self.memory = self.propose(self.problem, self.memory, self.params, plain)
             if candidate is not None:
-                if self._try(candidate, "proposal", slack=0.0) is not None:
+                if self._try(candidate, "proposal", exact=True) is not None:
                     return self._observe()
                 if self.n_pass >= self.stop.max_passes:
                     return Status.MAX_PASSES
@@ -285,7 +301,7 @@ class _Loop(Generic[P, R, S]):
     def _take_plain(self, plain: P) -> Status | None:
         while True:
             extended = self.step > self.problem.first_step  # must increase the objective, like a proposal
-            gain = self._try(plain, "plain", 0.0 if extended else rounding(self.objective, self.weight))
+            gain = self._try(plain, "plain", exact=extended)
             if gain is not None:
                 share = self.step / self.problem.first_step  # a short step has a small gain everywhere
                 longest = self.problem.longest_step or self.problem.first_step
@@ -309,16 +325,19 @@ class _Loop(Generic[P, R, S]):
         self.params, self.total, self.objective, self.memory = params, total, objective, None
         return self._observe()
 
-    def _try(self, params: P, kind: str, slack: float) -> float | None:
-        """Evaluate the parameters; accept them and return the gain unless it is below -`slack`."""
+    def _try(self, params: P, kind: str, *, exact: bool) -> float | None:
+        """Evaluate the parameters; accept them and return the gain unless it is negative (by more than rounding)."""
         total, objective, note = self._evaluate(params)
         gain = objective - self.objective
-        accepted = isfinite(objective) and gain >= -slack
+        accepted = isfinite(objective) and (gain >= 0 or (not exact and gain >= -self._slack()))
         self._record(objective, gain, kind, accepted, note)
         if total is None or not accepted:
             return None
         self.params, self.total, self.objective = params, total, objective
         return gain
+
+    def _slack(self) -> float:
+        return rounding(self.objective, self.weight, self.problem.condition(self.params))
 
     def _evaluate(self, params: P) -> tuple[S | None, float, str]:
         """Compute statistics and objective in one pass; (None, -inf, reason) outside the domain."""
@@ -365,6 +384,14 @@ class _Loop(Generic[P, R, S]):
         return Run(params, objective, status, tuple(self.trace), self.n_pass, message, last)
 
 
-def rounding(objective: float, weight: float) -> float:
-    """Return the largest apparent decrease of the objective that rounding explains."""
-    return 1e-11 * weight + 1e-12 * abs(objective)
+def rounding(objective: float, weight: float, condition: float = 1.0) -> float:
+    """Return the largest apparent decrease of the objective that rounding explains.
+
+    The objective is a sum over rows, whose terms have errors of the order of the machine precision times their size: at
+    most 1e-11 nats per unit of weight, plus 1e-12 of the objective itself. Where parameters are ill-conditioned, their
+    own rounding changes the objective by the machine precision times `condition` per unit of weight. (For Gaussians,
+    it is the variance of a column divided by its variance given the other columns.) This is the only definition of
+    rounding in the library: a plain update that decreases the objective by more is a defect, or the problem is
+    degenerate. It is not accepted, and ends the run with the status DECREASED.
+    """
+    return (1e-11 + EPS * condition) * weight + 1e-12 * abs(objective)

@@ -7,12 +7,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from functools import cache
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
 from mixent.core.arrays import long_rows
 from mixent.core.blocks import Block, BlockSource
@@ -37,40 +36,67 @@ class Executor(Protocol):
 class _OneBlasThread:
     """Limits BLAS to one thread: with two, a GEMM sums in a different order, and small blocks are slow.
 
-    The limit applies to the whole process, so overlapping contexts (nested, or in two threads) are counted: the first
-    sets it, the last restores the previous value.
+    For most libraries the limit applies to the whole process, so overlapping contexts (nested, or in several threads)
+    are counted: the first sets it, the last restores the previous value.
     """
+
+    per_thread = False
 
     def __init__(self) -> None:
         self._lock, self._count = threading.Lock(), 0
-        self._limit: AbstractContextManager[object] | None = None
+        self._before: list[tuple[LibController, int]] = []
 
     def hold(self) -> None:
         with self._lock:
             if self._count == 0:
-                self._limit = _controller().limit(limits=1, user_api="blas")
+                libraries = [lib for lib in _blas() if _is_per_thread(lib) is self.per_thread]
+                self._before = [(lib, lib.get_num_threads()) for lib in libraries]
+                for lib in libraries:
+                    _release_control(lib)
+                    lib.set_num_threads(1)
             self._count += 1
 
     def release(self) -> None:
         with self._lock:
             self._count -= 1
-            if self._count == 0 and self._limit is not None:
-                self._limit.__exit__(None, None, None)
-                self._limit = None
+            if self._count == 0:
+                for lib, n_threads in self._before:
+                    _release_control(lib)
+                    lib.set_num_threads(n_threads)
+                    _release_control(lib)
 
 
-_one_blas_thread = _OneBlasThread()
+class _OneBlasThreadHere(_OneBlasThread, threading.local):
+    """The same for libraries whose limit applies to the calling thread only; one instance per thread."""
+
+    per_thread = True
+
+
+def _is_per_thread(lib: LibController) -> bool:
+    return getattr(lib, "threading_layer", None) == "openmp"
+
+
+def _release_control(lib: LibController) -> None:
+    """Let the calling thread set a limit: threadpoolctl ignores all threads but one, until that one ends."""
+    clear = getattr(lib, "clear_controlling_thread", None)  # since threadpoolctl 3.7
+    if clear is not None:
+        clear(True)  # whichever thread controls the library
+
+
+_limits = (_OneBlasThread(), _OneBlasThreadHere())
 
 
 class Serial:
     """Computation in the calling thread."""
 
     def __enter__(self) -> Self:
-        _one_blas_thread.hold()
+        for limit in _limits:
+            limit.hold()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        _one_blas_thread.release()
+        for limit in _limits:
+            limit.release()
 
     def total(self, stats: Callable[[Block], S], source: BlockSource) -> S:
         return tree_sum(_sum_span(stats, source, a, b) for a, b in _spans(len(source)))
@@ -148,13 +174,14 @@ def _map_in_threads(function: Callable[[A], T], items: Sequence[A], n_threads: i
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # searches the loaded libraries, once per process
+def _blas() -> list[LibController]:
+    """Return the loaded BLAS libraries; they are searched once per process."""
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 @cache
 def _pool(n_threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="mixent")
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="mixent", initializer=_limits[1].hold)
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,9 +1,9 @@
 """Serialization of models to a zip file of a JSON header and plain arrays, without pickle.
 
 The header is a tree of JSON values. Objects in it have names, and only objects whose names are in the caller's
-whitelist are built. Reading never allocates more than `max_bytes`, even if the file is manipulated. An object of a
-`shared` class that is referenced several times is written once. Objects that are not in the whitelist are converted to
-bytes and back by functions of the caller.
+whitelist are built. Reading never allocates more than `max_bytes` and a few megabytes, even if the file is
+manipulated: arrays are read into their own memory, in chunks. An object of a `shared` class that is referenced several
+times is written once. Objects that are not in the whitelist are converted to bytes and back by functions of the caller.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import io
 import json
 import math
 import os
-import secrets
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -20,14 +19,19 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 
+from mixent.core.writing import replacing
+
 FORMAT = 3  # the only supported version: formats 1 and 2 were never released
-MAX_BYTES = 2 << 30
+MAX_BYTES = 512 << 20
 _HEADER = "header.json"
-_HEADER_LIMIT = 64 << 20
+_HEADER_LIMIT = 8 << 20
+_COSTS = {b"{": 250, b"[": 250, b",": 100, b"": 3}  # most bytes of memory for each of these in the header
+_CHUNK = 1 << 20
+_MAX_ZIPS = 3  # zip files inside of each other
 NUMBERED = (
     "$object",
     "$foreign",
@@ -67,25 +71,20 @@ def save(
     body = writer.encode(tree, "model")
     counts = {"n_arrays": len(writer.arrays)} | ({"n_foreign": len(writer.foreign)} if writer.foreign else {})
     header = {"format": "mixent", "format_version": FORMAT, **about, **counts, "model": body}
-    path = Path(path)
-    if path.exists() and not path.is_file():
-        kind = IsADirectoryError if path.is_dir() else OSError
-        raise kind(f"{path} is not a regular file; pass the name of a file to write the model to")
-    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with part.open("xb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as pack_file:
-            text = json.dumps(header, allow_nan=False)
-            pack_file.writestr(zipfile.ZipInfo(_HEADER, _STAMP), text, zipfile.ZIP_DEFLATED)
-            for i, data in enumerate(writer.foreign):
-                pack_file.writestr(zipfile.ZipInfo(_foreign_name(i), _STAMP), data, zipfile.ZIP_DEFLATED)
-            for i, values in enumerate(writer.arrays):
-                buffer = io.BytesIO()
-                np.lib.format.write_array(buffer, values, version=(1, 0), allow_pickle=False)
-                pack_file.writestr(zipfile.ZipInfo(_array_name(i), _STAMP), buffer.getvalue(), zipfile.ZIP_DEFLATED)
-        part.replace(path)  # atomic: a reader never sees an incomplete file
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    text = json.dumps(header, allow_nan=False)
+    if len(text) > _HEADER_LIMIT:
+        raise ValueError(
+            f"the model has too many names, labels or records for a file: they take {len(text):,} bytes, and at most "
+            f"{_HEADER_LIMIT:,} are read"
+        )
+    with replacing(path) as part, zipfile.ZipFile(part, "x", zipfile.ZIP_DEFLATED) as pack_file:
+        pack_file.writestr(zipfile.ZipInfo(_HEADER, _STAMP), text, zipfile.ZIP_DEFLATED)
+        for i, data in enumerate(writer.foreign):
+            pack_file.writestr(zipfile.ZipInfo(_foreign_name(i), _STAMP), data, zipfile.ZIP_DEFLATED)
+        for i, values in enumerate(writer.arrays):
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, values, version=(1, 0), allow_pickle=False)
+            pack_file.writestr(zipfile.ZipInfo(_array_name(i), _STAMP), buffer.getvalue(), zipfile.ZIP_DEFLATED)
 
 
 def load(
@@ -101,7 +100,7 @@ def load(
     ----------
     path : file name
     classes : mapping of names to the types that may be built
-    max_bytes : refuse files that are larger when uncompressed
+    max_bytes : refuse files that would take more memory
     unpack : callable(list of bytes) -> list of objects, for foreign parts; it must be safe itself
     """
     with Path(path).open("rb") as stream:
@@ -140,40 +139,57 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _read(stream: BinaryIO, max_bytes: int) -> tuple[dict[str, Any], list[np.ndarray], list[bytes]]:
     with zipfile.ZipFile(stream) as pack:
         left = max_bytes - _check_size(pack, max_bytes)
-        header = _read_header(pack)
+        header = _read_header(pack, left)
         arrays = [_read_array(pack, _array_name(i)) for i in range(int(header["n_arrays"]))]
-        foreign = [_member(pack, _foreign_name(i)) for i in range(int(header.get("n_foreign", 0)))]
+        foreign = [bytes(_member(pack, _foreign_name(i))) for i in range(int(header.get("n_foreign", 0)))]
     for data in foreign:
         left -= _check_inner(data, left)
     return header, arrays, foreign
 
 
 def _check_size(pack: zipfile.ZipFile, max_bytes: int) -> int:
+    names = pack.namelist()
+    if len(set(names)) < len(names):
+        raise SavedFileError("contains two members of the same name")
     claimed = sum(info.file_size for info in pack.infolist())
     if claimed > max_bytes:
-        raise SavedFileError(
-            f"contains {claimed:,} bytes, more than max_bytes={max_bytes:,}; increase max_bytes if you trust the file"
-        )
+        raise _too_large(claimed, max_bytes)
     return claimed
 
 
-def _check_inner(data: bytes, max_bytes: int) -> int:
-    """Return the uncompressed size of a foreign part that is a zip file, after checking it against the limit."""
+def _too_large(needed: int, max_bytes: int) -> SavedFileError:
+    return SavedFileError(
+        f"takes {needed:,} bytes of memory, more than max_bytes={max_bytes:,}; increase max_bytes if you trust the file"
+    )
+
+
+def _check_inner(data: bytes | bytearray, max_bytes: int, depth: int = 0) -> int:
+    """Return the uncompressed size of a foreign part that is a zip file, after checking it against the limit.
+
+    Its members may be zip files, such as sparse matrices, and count as what they contain, too.
+    """
     if not zipfile.is_zipfile(io.BytesIO(data)):
         return 0
+    if depth == _MAX_ZIPS:
+        raise SavedFileError(f"contains zip files inside of each other, more than {_MAX_ZIPS}")
     with zipfile.ZipFile(io.BytesIO(data)) as pack:
         claimed = _check_size(pack, max_bytes)
         for name in pack.namelist():
-            _member(pack, name)
+            claimed += _check_inner(_member(pack, name), max_bytes - claimed, depth + 1)
     return claimed
 
 
-def _read_header(pack: zipfile.ZipFile) -> dict[str, Any]:
+def _read_header(pack: zipfile.ZipFile, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
     if _HEADER not in pack.namelist():
         raise SavedFileError("is a zip file but not a mixent model")
-    if pack.getinfo(_HEADER).file_size > _HEADER_LIMIT:
-        raise SavedFileError("the header is too large")
-    header = json.loads(_member(pack, _HEADER))
+    size = pack.getinfo(_HEADER).file_size
+    if size > _HEADER_LIMIT:
+        raise SavedFileError(f"the header is too large ({size:,} bytes; at most {_HEADER_LIMIT:,} are read)")
+    text = _member(pack, _HEADER)
+    needed = sum(text.count(sign) * cost for sign, cost in _COSTS.items())
+    if needed > max_bytes:
+        raise _too_large(needed, max_bytes)
+    header = json.loads(text, parse_constant=_refuse_constant)
     if not isinstance(header, dict) or header.get("format") != "mixent":
         raise SavedFileError("is a zip file but not a mixent model")
     version = header.get("format_version")
@@ -184,29 +200,48 @@ def _read_header(pack: zipfile.ZipFile) -> dict[str, Any]:
     return header
 
 
-def _member(pack: zipfile.ZipFile, name: str) -> bytes:
-    """Return a member of the zip file, at most as many bytes as its header declares, with its CRC checked.
+def _refuse_constant(name: str) -> Any:
+    raise SavedFileError(f"the header contains {name}, which JSON does not have")
+
+
+def _open(pack: zipfile.ZipFile, name: str) -> IO[bytes]:
+    """Open a member; it gives at most as many bytes as the directory declares, and its CRC is checked at its end."""
+    if pack.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise SavedFileError(f"{name} uses a compression method that mixent does not write")
+    return pack.open(name)
+
+
+def _member(pack: zipfile.ZipFile, name: str) -> bytearray:
+    """Return a member of the zip file.
 
     It is read in chunks, since ZipFile.read() uncompresses everything before it checks the size.
     """
-    if pack.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise SavedFileError(f"{name} uses a compression method that mixent does not write")
-    with pack.open(name) as stream:
-        return b"".join(iter(lambda: stream.read(1 << 20), b""))
+    data = bytearray()
+    with _open(pack, name) as stream:
+        while chunk := stream.read(_CHUNK):
+            data += chunk
+    return data
 
 
 def _read_array(pack: zipfile.ZipFile, name: str) -> np.ndarray:
-    stream = io.BytesIO(_member(pack, name))
-    version = np.lib.format.read_magic(stream)
-    if version != (1, 0):
-        raise SavedFileError(f"array {name} has npy version {version}, expected (1, 0)")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-    if dtype.kind not in "biufU":
-        raise SavedFileError(f"array {name} has dtype {dtype}")
-    data = stream.read()
-    if math.prod(shape) * dtype.itemsize != len(data):  # checked before memory is allocated
-        raise SavedFileError(f"array {name} declares shape {shape} but contains {len(data)} bytes")
-    flat = np.frombuffer(data, dtype=dtype).copy()
+    with _open(pack, name) as stream:
+        version = np.lib.format.read_magic(stream)
+        if version != (1, 0):
+            raise SavedFileError(f"array {name} has npy version {version}, expected (1, 0)")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+        if dtype.kind not in "biufU" or not all(n >= 0 for n in shape):
+            raise SavedFileError(f"array {name} has dtype {dtype} and shape {shape}")
+        n_values = int(math.prod(shape))
+        n_bytes = n_values * dtype.itemsize
+        if n_bytes > pack.getinfo(name).file_size or (n_values and not n_bytes):
+            raise SavedFileError(f"array {name} declares shape {shape} and dtype {dtype} but is smaller")
+        flat: np.ndarray = np.empty(n_values, dtype=dtype)
+        raw: Any = flat.view(np.uint8) if n_bytes else b""
+        left = memoryview(raw)
+        while left and (n_read := stream.readinto(left[:_CHUNK])):  # type: ignore[attr-defined]
+            left = left[n_read:]
+        if left or stream.read(1):  # the last read checks the CRC
+            raise SavedFileError(f"array {name} declares shape {shape} and has another size")
     return flat.reshape(shape, order="F" if fortran else "C")
 
 

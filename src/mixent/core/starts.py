@@ -22,6 +22,25 @@ class Starts(Short, Generic[P]):
     short: tuple[Run[P], ...]  # empty when there was only one start
     best: int
     run: Run[P]
+    more_passes: int = 0  # over the rows, of runs with other objectives, and after the run was resumed
+
+    @property
+    def n_passes(self) -> int:
+        """Number of passes over the rows of all starts; resuming a short run takes one pass."""
+        if not self.short:
+            return len(self.run.trace) + self.more_passes
+        passes = sum(len(short.trace) for short in self.short) + self.more_passes
+        best = self.short[self.best]
+        if self.run.trace is not best.trace:
+            resumed = [step.n_pass for step in best.trace if step.accepted][-1]
+            passes += 1 + self.run.n_passes - resumed
+        return passes
+
+
+def unfinished(run: Run[Any], brief: Stop, stop: Stop) -> bool:
+    """Return whether a run that was ended by the rule `brief` has to be resumed until `stop`."""
+    limited = run.status is Status.MAX_PASSES and brief.max_passes < stop.max_passes
+    return run.last is not None and (limited or (run.status is Status.CONVERGED and brief.tol > stop.tol))
 
 
 def best_of(
@@ -45,7 +64,7 @@ def best_of(
     scores = [r.objective if isfinite(r.objective) else float("-inf") for r in short]
     best = max(range(len(short)), key=scores.__getitem__)
     chosen = short[best]
-    if chosen.status is Status.MAX_PASSES and brief.max_passes < stop.max_passes:
+    if unfinished(chosen, brief, stop):
         chosen = run(
             problem,
             source,

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from mixent.data.encode import enumerated
 from mixent.data.scan import is_number
 from mixent.data.schema import Column
 from mixent.data.table import Table
@@ -67,6 +68,25 @@ def problems(table: Table, categorical: Collection[str] = ()) -> list[str]:
     return messages
 
 
+def constants(table: Table) -> tuple[str, ...]:
+    """A sentence that lists the columns of the user's table with one value only; none for a table of one row."""
+    if table.n_rows < 2:
+        return ()
+    values = {j: table.X[:, place] for place, j in enumerate(table.schema.continuous)}
+    values |= {j: table.column_codes(place) for place, j in enumerate(table.schema.categorical)}
+    names = [repr(given.name) for given in table.schema.used if all(_is_constant(values[j]) for j in given.columns)]
+    return (f"constant; kept, but can be dropped: {enumerated(names)}",) if names else ()
+
+
+def _is_constant(values: np.ndarray) -> bool:
+    """Whether floats or codes have one value only, not counting missing ones."""
+    for part in (values[:PROBE_ROWS], values):
+        present = part[part >= 0] if part.dtype.kind == "i" else part[~np.isnan(part)]
+        if len(present) and present.min() < present.max():
+            return False
+    return len(present) > 0
+
+
 def few_numbers(table: Table, most: int = 3) -> dict[str, list[int]]:
     """Find columns of numbers that hold only a few whole ones: such as codes do.
 
@@ -96,9 +116,6 @@ def _column_problems(column: Column, present: np.ndarray, n_rows: int, odd: Sequ
     if len(present) == 0:
         return [f"column {column.name!r} has no values: drop it"]
     messages = []
-    if present.min() == present.max():
-        value = column.categories[present[0]] if column.categories else f"{present[0]:g}"
-        messages.append(f"column {column.name!r} is constant ({value}): it carries no information, drop it")
     if len(present) < MOSTLY_MISSING * n_rows:
         messages.append(
             f"column {column.name!r} is {100 * (1 - len(present) / n_rows):.0f} % missing: it will contribute little"

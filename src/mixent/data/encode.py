@@ -37,7 +37,7 @@ class Notes:
         if self.huge:
             done = f"infinite or huge values (beyond {HUGE:g}) are treated as missing"
             grouped[done] = [f"{name!r} ({n} row{'s' * (n > 1)})" for name, n in self.huge.items()]
-        return (*self.sentences, *(f"{done}: {_enumerated(columns)}" for done, columns in grouped.items()))
+        return (*self.sentences, *(f"{done}: {enumerated(columns)}" for done, columns in grouped.items()))
 
     def lost(self, raw: Raw, what: str, missing: np.ndarray) -> None:
         """Values of some levels have become missing."""
@@ -51,7 +51,8 @@ class Notes:
             )
 
 
-def _enumerated(columns: Sequence[str], most: int = 5) -> str:
+def enumerated(columns: Sequence[str], most: int = 5) -> str:
+    """Columns, the first ones by name."""
     more = f", ... ({len(columns)} in all)" * (len(columns) > most)
     return f"column{'s' * (len(columns) > 1)} " + ", ".join(columns[:most]) + more
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mixent.data.checks import constants
 from mixent.data.encode import Notes, read_columns, recode
 from mixent.data.frames import Source, library_of, read_source
 from mixent.data.kinds import EMPTY, infer, is_empty
@@ -93,7 +94,8 @@ def _read(estimator: Any, X: Any, reset: bool, categorical: Any, new: bool) -> T
         source = _renamed(source, schema)
     numbers, codes = _filled(source, schema, notes, new)
     sentences = _sentences(notes, schema if reset else None)
-    return Table(numbers, codes, schema, as_category, notes.unseen, source.given, sentences)
+    table = Table(numbers, codes, schema, as_category, notes.unseen, source.given, sentences)
+    return replace(table, notes=(*sentences, *constants(table))) if reset else table
 
 
 def keep_notes(estimator: Any, *read: Table | Labels, quiet: bool) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+import csv
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mixent.core.writing import replacing
 from mixent.data.files import ending_of, need_pandas, need_pyarrow
 from mixent.data.values import number
 
@@ -46,15 +46,17 @@ def write_frame(frame: Any, path: str | Path, plain: Collection[str] = ()) -> in
         raise IsADirectoryError(f"cannot write {path}: it is a folder; give a file name")
     pandas = need_pandas(f"to write {path.name}")
     frame = _as_pandas(pandas, frame)
-    with _replacing(path) as temporary:
+    with replacing(path) as part:
         if ending == ".parquet":
             need_pyarrow(path)
-            frame.to_parquet(temporary, index=False)
+            frame.to_parquet(part, index=False)
             n_quoted = 0
         else:
             compression = "gzip" if ending.endswith(".gz") else None
             inert, n_quoted = _inert(frame, plain)
-            inert.to_csv(temporary, sep=SEPARATORS[ending], index=False, compression=compression, lineterminator="\n")
+            quoting = csv.QUOTE_NONNUMERIC if _has_return(inert) else csv.QUOTE_MINIMAL
+            sep = SEPARATORS[ending]
+            inert.to_csv(part, sep=sep, index=False, compression=compression, lineterminator="\n", quoting=quoting)
     return n_quoted
 
 
@@ -88,11 +90,7 @@ def _is_formula(value: Any) -> bool:
     return isinstance(value, str) and len(value) > 1 and value.startswith(FORMULA_STARTS) and number(value) is None
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def _has_return(frame: Any) -> bool:
+    """Whether a text has a carriage return, which ends a row for readers unless all text is quoted."""
+    texts = [frame.iloc[:, place] for place, kind in enumerate(frame.dtypes) if kind.kind not in "biufM"]
+    return any("\r" in str(value) for values in (frame.columns, *texts) for value in values)

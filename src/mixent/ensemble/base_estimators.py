@@ -94,9 +94,11 @@ class Trainer:
         if self.random_names:
             stage.set_params(**dict.fromkeys(self.random_names, self.seeds[number]))
         if self.argument is not None:
-            return stage.fit(self.X, y, **{self.argument: weight * self.total})
-        rows = drawn_rows(np.random.default_rng((self.seeds[number], draw)), y, weight)
-        return stage.fit(take_rows(self.X, rows), y[rows])
+            stage.fit(self.X, y, **{self.argument: weight * self.total})
+        else:
+            rows = drawn_rows(np.random.default_rng((self.seeds[number], draw)), y, weight)
+            stage.fit(take_rows(self.X, rows), y[rows])
+        return stage
 
 
 def _resampling(resample: Any, base: Any) -> str | None:

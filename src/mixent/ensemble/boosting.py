@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.metrics import accuracy_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -251,6 +252,22 @@ class BaseBoosting(ExplainedByColumn, ProbabilisticClassifier, ABC):
         """
         for joint in self._staged_joint(self._read(X)):
             yield self.classes_[(joint + self.prior_shift_).argmax(axis=1)]
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """Accuracy after every stage.
+
+        Parameters
+        ----------
+        X : table of n rows
+        y : (n,) labels
+        sample_weight : (n,) array, optional
+
+        Yields
+        ------
+        float; the last is `score`.
+        """
+        for label in self.staged_predict(X):
+            yield float(accuracy_score(y, label, sample_weight=sample_weight))
 
     def _set_class_prior(self, prior: Array) -> None:
         prior = floored(prior)

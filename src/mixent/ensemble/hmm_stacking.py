@@ -226,6 +226,10 @@ class HMMStackingClassifier(BaseStacking):
         The classifiers as given, with their names and input columns.
     fitted_ : list of classifiers, or an ensemble
         The classifiers, trained on all rows.
+    estimators_ : list of classifiers
+        The same as a list, for an ensemble its members.
+    named_estimators_ : Bunch
+        Name -> fitted classifier.
     chains_ : tuple of FittedChain
         The hidden Markov model of each class.
     runs_ : list of Run

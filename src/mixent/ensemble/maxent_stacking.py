@@ -30,6 +30,7 @@ from mixent.maxent.layout import Layout
 from mixent.maxent.model import EntropyModel
 from mixent.maxent.products import ProductLayout
 from mixent.maxent.terms import Probabilistic
+from mixent.warn import NotesTogether
 
 CONSTRAINTS = ("full", "diagonal")
 
@@ -76,9 +77,9 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
     ----------
     estimators : list or ensemble
         Classifiers, as (name, classifier) or without names; a classifier whose outputs are columns of the table is
-        given as (name, columns), see `OutputColumns` (the other classifiers do not use these columns). Or one ensemble
-        whose members are combined: `AdaBoostM1Classifier`, `WeightBoostClassifier`, or bagging, forests and AdaBoost of
-        scikit-learn.
+        given as (name, columns), see `OutputColumns` (the other classifiers do not use these columns); (name, "drop")
+        is left out. Or one ensemble whose members are combined: `AdaBoostM1Classifier`, `WeightBoostClassifier`, or
+        bagging, forests and AdaBoost of scikit-learn.
     regions : {"union", "class", "pooled"}, InputRegions or None, default=None
         Regions of the input space in which the classifiers are weighted differently: the components of a mixture of the
         columns, see `InputRegions`. [1]_ uses "class". None: the weights are the same everywhere.
@@ -129,6 +130,10 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
         The classifiers as given, with their names and input columns.
     fitted_ : list of classifiers, or an ensemble
         The classifiers, trained on all rows.
+    estimators_ : list of classifiers
+        The same as a list, for an ensemble its members.
+    named_estimators_ : Bunch
+        Name -> fitted classifier.
     regions_ : tuple of RegionMixture
         The mixture of regions of each classifier, which several classifiers may share; empty without `regions`.
     layout_ : Layout
@@ -422,5 +427,7 @@ class MaxEntStackingClassifier(EntropyModel, BaseStacking):
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)
-        inputs = self._read_table(X, reset=False)
-        return self._table(self._outputs_of(inputs), [region.pmf(inputs) for region in dict.fromkeys(self.regions_)])
+        with NotesTogether():
+            inputs = self._read_table(X, reset=False)
+            outputs = self._outputs_of(inputs)
+            return self._table(outputs, [region.pmf(inputs) for region in dict.fromkeys(self.regions_)])

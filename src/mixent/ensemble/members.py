@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_regressor
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
@@ -185,7 +186,7 @@ def _check_fitted(name: str, base: Any) -> None:
     try:
         check_is_fitted(base)
     except (TypeError, ValueError) as error:  # NotFittedError is the latter
-        raise ValueError(
+        raise NotFittedError(
             f"cv='prefit' requires fitted classifiers; {name!r} is not fitted. cross_val_score and GridSearchCV clone "
             "classifiers without their fit: wrap them in sklearn.frozen.FrozenEstimator"
         ) from error
@@ -202,7 +203,10 @@ def _named(estimators: Any) -> dict[str, Any]:
         raise ValueError(
             f"estimators must be a list of classifiers or of (name, classifier), or an ensemble; got {estimators!r}"
         )
-    pairs = [entry if _is_pair(entry) else (None, entry) for entry in estimators]
+    pairs = [as_pair(entry) for entry in estimators]
+    pairs = [(name, base) for name, base in pairs if not is_dropped(base)]
+    if not pairs:
+        raise ValueError("all classifiers of estimators are 'drop'; keep at least one")
     pairs = [(name, _read_classifier(base)) for name, base in pairs]
     kinds = Counter(type(base).__name__.lower() for name, base in pairs if name is None)
     numbers: Counter = Counter()
@@ -218,8 +222,14 @@ def _named(estimators: Any) -> dict[str, Any]:
     return named
 
 
-def _is_pair(entry: Any) -> bool:
-    return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
+def as_pair(entry: Any) -> tuple[str | None, Any]:
+    """(name, classifier) of an entry of the parameter `estimators`; the name is None if there is none."""
+    return entry if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str) else (None, entry)
+
+
+def is_dropped(base: Any) -> bool:
+    """Whether the classifier of an entry is left out, as in scikit-learn."""
+    return isinstance(base, str) and base == "drop"
 
 
 def _read_classifier(base: Any) -> Any:
@@ -256,7 +266,8 @@ def trained(base: Any, X: Any, y: np.ndarray, weight: Array | None, seed: int) -
     unseeded = [n for n, value in options.items() if n.split("__")[-1] == "random_state" and value is None]
     if unseeded:
         model.set_params(**dict.fromkeys(unseeded, seed))
-    return model.fit(X, y, **weight_arguments(model, weight))
+    model.fit(X, y, **weight_arguments(model, weight))  # what `fit` of another library returns does not matter
+    return model
 
 
 def output_of(model: Any, X: Any, decisions: str, name: str) -> tuple[np.ndarray, Array]:
@@ -282,8 +293,7 @@ def stage_proba(ensemble: Any, X: Any) -> Sequence[Array]:
             f"{type(ensemble).__name__} has neither estimators_ nor stage_proba, so its members are not accessible; "
             "give a list of classifiers"
         )
-    members = ensemble.estimators_
-    members = list(members.ravel() if isinstance(members, np.ndarray) else members)
+    members = members_of(ensemble)
     if is_regressor(members[0]):
         raise ValueError(
             f"the members of {type(ensemble).__name__} are regressors, not classifiers; give the ensemble as an "
@@ -301,6 +311,12 @@ def stage_proba(ensemble: Any, X: Any) -> Sequence[Array]:
         codes = np.asarray(labels).astype(int) if numbered and not _same(labels, classes) else None
         out.append(aligned(proba, labels if codes is None else classes[codes], classes))
     return out
+
+
+def members_of(ensemble: Any) -> list:
+    """The fitted members of an ensemble."""
+    members = ensemble.estimators_
+    return list(members.ravel() if isinstance(members, np.ndarray) else members)
 
 
 def _same(labels: np.ndarray, classes: np.ndarray) -> bool:

@@ -8,7 +8,8 @@ import numpy as np
 
 from mixent.base.background import Background
 from mixent.base.recipes import Recipe, Setting
-from mixent.base.registry import find, register
+from mixent.base.registry import find, register, sizes_of, sizes_of_columns
+from mixent.base.saved_state import Part, Several, Sizes, Values, flags, free, index, maybe, positive, real, shares
 from mixent.core.driver import Run
 from mixent.data import Column, Schema
 from mixent.data.formats import PLAIN, Format
@@ -25,15 +26,23 @@ from mixent.ensemble.regions import RegionMixture
 from mixent.ensemble.stacking import BaseStacking
 from mixent.ensemble.tuned import TunedClassifier
 from mixent.ensemble.weightboost import BinaryBoosting, WeightBoostClassifier
+from mixent.hmm.fitting import FittedChain
 from mixent.maxent import MaxEntClassifier
 from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
 from mixent.med import MEDClassifier
 from mixent.mixtures import GaussianMixture, MixtureClassifier
 
-CLASSES = {"classes_": np.ndarray, "class_prior_": np.ndarray, "background_": Background | None}
-BOOSTING = {"schema_": Schema, **CLASSES, "prior_shift_": np.ndarray}
-STACKING = {**CLASSES, "members_": Members, "base_classes_": tuple, "base_names_": tuple, "base_errors_": np.ndarray}
+CLASSES = {"classes_": np.ndarray, "class_prior_": shares("C"), "background_": Background | None}
+BOOSTING = {"schema_": Schema, **CLASSES, "prior_shift_": "C"}
+STACKING = {
+    **CLASSES,
+    "members_": Members,
+    "base_classes_": Several(np.ndarray, "J"),
+    "base_names_": Several(str, "J"),
+    "base_errors_": free("J"),
+}
+STAGES = {"alphas": "M", "errors": "M", "bound": free("M")}
 CONSTRAINTS = 2_000  # margin constraints beyond which the kernel classifier of a stack is fitted once, on landmarks
 
 
@@ -69,6 +78,22 @@ def combined(model: BaseStacking) -> list[Any]:
     if not all(isinstance(region, RegionMixture) and isinstance(region.mixture, mixtures) for region in regions):
         raise ValueError("regions_ has no mixture")
     return [*bases, *(region.mixture for region in regions)]
+
+
+def stacked_sizes(model: BaseStacking) -> dict[str, Any]:
+    """J classifiers, whose outputs, and regions, are the c columns of the combining model; X has `features`."""
+    regions = {id(region): region.mixture.params_.n_components for region in vars(model).get("regions_", ())}
+    outputs = sum(map(len, model.base_classes_)) + sum(regions.values())
+    sizes = {**sizes_of(model), "J": len(model.base_names_), "features": model.n_features_in_}
+    sizes |= {"c": outputs, "m": 0, "R": 0, "categories": ()}
+    return sizes | ({"S": len(model.params_.cells)} if "params_" in vars(model) else {})
+
+
+def encoded_columns(encoding: ColumnEncoding, known: Sizes) -> Sizes:
+    """The columns are those of the table."""
+    if sizes_of_columns(encoding.schema)["categories"] != known["categories"]:
+        raise ValueError("the encoding has other columns than the table")
+    return {"columns": known["c"] + known["m"]}
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
@@ -137,7 +162,7 @@ register(
     state={
         **BOOSTING,
         "estimators_": list,
-        **dict.fromkeys(("alphas_", "errors_", "bound_"), np.ndarray),
+        **{f"{name}_": shape for name, shape in STAGES.items()},
         "stopped_": str | None,
     },
     holds=("estimator", "estimators_"),
@@ -150,7 +175,7 @@ register(
     describe=describe_boosting,
     on_rows=boosting_on_rows,
     state={**BOOSTING, "binary_boostings_": tuple},
-    parts=(BinaryBoosting,),
+    parts={BinaryBoosting: {**STAGES, "share": Values("", low=0.0), "beta": real("", 0.0)}},
     holds=("estimator", "binary_boostings_"),
     from_file=stages,
 )(WeightBoostClassifier)
@@ -160,7 +185,13 @@ register(
     title="Classifiers combined by maximum entropy",
     describe=describe_stack,
     state={**STACKING, "regions_": tuple, "layout_": Layout, "params_": Multipliers, "run_": Run},
-    parts=(RegionMixture, InputRegions, NamedMembers, EnsembleMembers),
+    parts={
+        RegionMixture: {"columns": index("g", below="features"), "classes": index("classes", below="C")},
+        InputRegions: {},
+        NamedMembers: {},
+        EnsembleMembers: {},
+    },
+    sizes=stacked_sizes,
     holds=("members_", "estimators", "fitted_", "regions_"),  # members first: they have names
     columns=columns_of_members,
     from_file=combined,
@@ -172,7 +203,8 @@ register(
     task="classification",
     title="Classifiers combined by a hidden Markov model for each class",
     describe=describe_hmm_stack,
-    state={**STACKING, "chains_": tuple, "temperature_": float},
+    state={**STACKING, "chains_": Several(FittedChain, "C"), "temperature_": positive("")},
+    sizes=stacked_sizes,
     holds=("members_", "estimators", "fitted_"),
     columns=columns_of_members,
     from_file=combined,
@@ -183,8 +215,16 @@ register(
     task="classification",
     title="Tuned classifier of another library",
     describe=describe_tuned,
-    state={"schema_": Schema, **CLASSES, "columns_": ColumnEncoding, "model_": object},
-    parts=(ColumnEncoding,),
+    state={
+        "schema_": Schema,
+        **CLASSES,
+        "columns_": ColumnEncoding,
+        "model_": object,
+        "prior_shift_": maybe("C"),
+    },
+    parts={
+        ColumnEncoding: Part({"mean": "c", "scale": positive("c"), "has_missing": flags("columns")}, encoded_columns)
+    },
     holds=("estimator", "model_"),
     adapter=True,
 )(TunedClassifier)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils import get_tags
+from sklearn.base import TransformerMixin, clone
+from sklearn.utils import Bunch, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
@@ -27,11 +27,14 @@ from mixent.ensemble.members import (
     Members,
     NamedMembers,
     Outputs,
+    as_pair,
+    is_dropped,
     is_fitted_columns,
+    members_of,
     read_members,
 )
 from mixent.ensemble.output_columns import OutputColumns
-from mixent.warn import Caught, results_of, warn, warn_notes
+from mixent.warn import Caught, NotesTogether, results_of, warn, warn_notes
 
 CV_NAMES = ("prefit", "train")
 FOLDS = 5
@@ -50,7 +53,7 @@ class FitInput:
     seed: int
 
 
-class BaseStacking(ExplainedByColumn, ProbabilisticClassifier):
+class BaseStacking(TransformerMixin, ExplainedByColumn, ProbabilisticClassifier):
     """A classifier whose features are the outputs of other classifiers.
 
     A subclass has the parameters estimators, cv, decisions, n_jobs and random_state, and possibly inputs.
@@ -75,11 +78,14 @@ class BaseStacking(ExplainedByColumn, ProbabilisticClassifier):
         named = deep and isinstance(self.estimators, (list, tuple))
         for name, base in _named_models(self.estimators) if named else ():
             out[name] = base
-            out |= {f"{name}__{option}": value for option, value in base.get_params().items()}
+            if not is_dropped(base):
+                out |= {f"{name}__{option}": value for option, value in base.get_params().items()}
         return out
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of the model and of named classifiers (`name__parameter`), or replace a classifier (`name`).
+
+        `name="drop"` leaves a classifier out.
 
         Parameters
         ----------
@@ -101,7 +107,7 @@ class BaseStacking(ExplainedByColumn, ProbabilisticClassifier):
             elif option:
                 models[name].set_params(**{option: value})
             else:
-                entries = [(name, value) if e[0] == name else e for e in map(_as_entry, self.estimators)]
+                entries = [(name, value) if e[0] == name else e for e in map(as_pair, self.estimators)]
                 self.estimators = [e if e[0] is not None else e[1] for e in entries]
         super().set_params(**own)
         return self
@@ -271,7 +277,8 @@ class BaseStacking(ExplainedByColumn, ProbabilisticClassifier):
     def _outputs(self, X: Any) -> Outputs:
         """The outputs of the classifiers for new rows."""
         check_is_fitted(self)
-        return self._outputs_of(self._read_table(X, reset=False))
+        with NotesTogether():
+            return self._outputs_of(self._read_table(X, reset=False))
 
     def _outputs_of(self, X: Inputs) -> Outputs:
         return self.members_.outputs(self.fitted_, X, self.decisions)
@@ -289,6 +296,47 @@ class BaseStacking(ExplainedByColumn, ProbabilisticClassifier):
         """
         outputs = self._outputs(X)
         return dict(zip(outputs.names, outputs.values))
+
+    def transform(self, X: Any) -> Array:
+        """The outputs of all classifiers side by side.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n, F) array: the columns of `base_outputs`, in the order of `get_feature_names_out`.
+        """
+        return np.concatenate(self._outputs(X).values, axis=1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        (F,) array of "name_label" for each classifier and each of its labels.
+        """
+        check_is_fitted(self)
+        pairs = zip(self.base_names_, self.base_classes_)
+        return np.array([f"{name}_{label}" for name, labels in pairs for label in labels.tolist()], dtype=object)
+
+    @property
+    def estimators_(self) -> list:
+        """The fitted classifiers, or the members of the fitted ensemble."""
+        check_is_fitted(self)
+        return list(self.fitted_) if isinstance(self.fitted_, list) else members_of(self.fitted_)
+
+    @property
+    def named_estimators_(self) -> Bunch:
+        """Name -> fitted classifier; "drop" for those left out."""
+        named = self.estimators if isinstance(self.estimators, (list, tuple)) else ()
+        dropped = {name: base for name, base in map(as_pair, named) if name is not None and is_dropped(base)}
+        return Bunch(**dropped | dict(zip(self.base_names_, self.estimators_)))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -320,14 +368,11 @@ def _with_weight(labels: Labels, weight: Array | None) -> Labels:
     return replace(labels, classes=labels.classes[kept], likelihood=likelihood, codes=codes)
 
 
-def _as_entry(entry: Any) -> tuple[str | None, Any]:
-    return entry if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str) else (None, entry)
-
-
 def _named_models(estimators: Any) -> list[tuple[str, Any]]:
-    """The classifiers with a given name."""
-    entries = [_as_entry(entry) for entry in estimators]
-    return [(n, m) for n, m in entries if n is not None and hasattr(m, "get_params") and not isinstance(m, type)]
+    """The classifiers with a given name, also those left out."""
+    entries = [as_pair(entry) for entry in estimators]
+    has_options = [is_dropped(m) or (hasattr(m, "get_params") and not isinstance(m, type)) for _, m in entries]
+    return [(n, m) for (n, m), known in zip(entries, has_options) if n is not None and known]
 
 
 def _models(estimators: Any) -> list[Any]:

@@ -60,6 +60,7 @@ def cross_validate(
         An estimator that takes none is fitted without, with a warning; the scores are weighted all the same.
     groups : (n,) values, or the name of a column of X, optional
         Rows of the same value, such as several of one patient, are in the same fold. A column is not used as a feature.
+        Searches of hyperparameters within a training fold do not keep groups together.
     journal : path, optional
         A file in which finished folds are kept: the same call with the same file resumes a run that was stopped.
     n_jobs : int, optional

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
+from mixent.core.writing import append_line, write_text
 from mixent.data import Table, read_features
 from mixent.data.labels import label_value
 from mixent.evaluate.samples import Samples
@@ -56,7 +57,7 @@ class Journal:
             return cls()
         path = Path(path)
         if not path.exists() or not path.stat().st_size:
-            path.write_text(json.dumps({"format": FORMAT, "kind": kind, "fingerprint": fingerprint}) + "\n")
+            write_text(path, json.dumps({"format": FORMAT, "kind": kind, "fingerprint": fingerprint}) + "\n")
             return cls(path)
         head, *lines = [_parsed(line) for line in path.read_text().splitlines()]
         if not isinstance(head, dict) or head.get("format") != FORMAT:
@@ -67,8 +68,7 @@ class Journal:
                 "folds); name another file, or delete it to begin anew"
             )
         if not path.read_bytes().endswith(b"\n"):  # the last line of a run that was killed
-            with path.open("a") as out:
-                out.write("\n")
+            append_line(path, "")
         return cls(path, {_place(line): _outcome(line) for line in lines if line is not None})
 
     def get(self, method: str, settings: str, repeat: int, fold: int, sample: int | None = None) -> Outcome | None:
@@ -81,8 +81,7 @@ class Journal:
         line = {"settings": settings, "record": outcome.record, "proba": proba}
         self.done[_place(line)] = outcome
         if self.path is not None:
-            with self.path.open("a") as out:
-                out.write(json.dumps(line) + "\n")
+            append_line(self.path, json.dumps(line))
 
 
 def fingerprint(samples: Samples, folds: np.ndarray) -> str:

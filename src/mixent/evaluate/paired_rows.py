@@ -145,7 +145,7 @@ def row_t_test(
 def loss_interval(
     losses: Any,
     *,
-    sample_weight: Any = None,
+    weight: np.ndarray | None = None,
     groups: Any = None,
     upper: float = np.inf,
     mean: float | None = None,
@@ -161,7 +161,9 @@ def loss_interval(
     ----------
     losses : (n,) array
         Of rows that the method was not fitted to.
-    sample_weight, groups : see `row_t_test`
+    weight : (n,) array, optional
+        Weights of the rows, which have been read.
+    groups : see `row_t_test`
     upper : float, default=inf
         Largest possible loss: 1 for errors, 2 for the Brier score.
     mean : float, optional
@@ -175,7 +177,7 @@ def loss_interval(
     from scipy.special import stdtrit
 
     losses = finite(losses)
-    spread = _spread(losses, row_weights(sample_weight, len(losses)), groups)
+    spread = _spread(losses, np.ones(len(losses)) if weight is None else weight, groups)
     center, se = spread.mean if mean is None else float(mean), float(np.sqrt(spread.variance))
     t = float(stdtrit(spread.dof, 0.5 + check_confidence(confidence) / 2))
     if np.isfinite(upper):

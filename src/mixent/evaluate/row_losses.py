@@ -83,7 +83,7 @@ def score_interval(cv: Any, method: str, metric: str) -> tuple[float, float] | N
     losses, weight = out_of_fold_losses(cv, [method], metric)
     groups = _groups(cv, scored_rows(cv, [method]))
     mean = float(np.nanmean(cv.values(method, metric)))
-    return loss_interval(losses[0], sample_weight=weight, groups=groups, upper=UPPER[metric], mean=mean)
+    return loss_interval(losses[0], weight=weight, groups=groups, upper=UPPER[metric], mean=mean)
 
 
 def is_constant(cv: Any, method: str) -> bool:

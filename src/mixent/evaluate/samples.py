@@ -134,5 +134,5 @@ def read_samples(
     if not isinstance(X, Table) and any(reads_tables(estimator) for estimator in estimators):
         with suppress(TypeError, ValueError):
             X = read_features(SimpleNamespace(), X, reset=True, categorical=categorical)
-        warn_notes(X.notes if isinstance(X, Table) else ())
+    warn_notes((*(X.notes if isinstance(X, Table) else ()), *labels.notes))
     return Samples(X, labels, weight, read_groups(groups, n_rows))

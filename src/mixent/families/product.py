@@ -1,12 +1,13 @@
 """Products of Gaussian and categorical distributions, for tables with mixed columns.
 
-Within a component the two parts are independent; in the mixture they are not. Either part may be absent.
+Within a component the two parts are independent; in the mixture they are not. Either part may be absent. In hidden
+Markov models of counts, Poisson distributions take the place of Gaussians.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,13 +17,21 @@ from mixent.core.stats import Stats
 from mixent.families.categorical import CategoricalFamily, Categoricals, Counts
 from mixent.families.gaussian.family import GaussianFamily, Gaussians
 from mixent.families.gaussian.kernels import Moments
+from mixent.families.poisson import Events, PoissonFamily, Poissons
+
+if TYPE_CHECKING:  # Poisson distributions have the same interface, as far as hidden Markov models use it
+    from mixent.families.gaussian.family import GaussianFamily as NumericFamily
+    from mixent.families.gaussian.family import Gaussians as Numeric
+    from mixent.families.gaussian.kernels import Moments as NumericStats
+else:
+    NumericFamily, Numeric, NumericStats = GaussianFamily | PoissonFamily, Gaussians | Poissons, Moments | Events
 
 
 @dataclass(frozen=True)
 class Components:
     """Parameters of K components over mixed columns."""
 
-    gaussian: Gaussians | None
+    gaussian: Numeric | None
     categorical: Categoricals | None
 
     @property
@@ -34,7 +43,7 @@ class Components:
 
 @dataclass(frozen=True)
 class ComponentStats(Stats):
-    gaussian: Moments | None
+    gaussian: NumericStats | None
     categorical: Counts | None
 
 
@@ -42,7 +51,7 @@ class ComponentStats(Stats):
 class ProductFamily:
     """Product of the two families, with their interface; log densities, log priors and numbers of parameters add."""
 
-    gaussian: GaussianFamily | None
+    gaussian: NumericFamily | None
     categorical: CategoricalFamily | None
 
     def prepare(self, params: Components) -> tuple[Any, Any]:
@@ -74,6 +83,11 @@ class ProductFamily:
 
     def log_prior(self, params: Components, live: np.ndarray | None = None) -> float:
         return sum(part for part in self._parts("log_prior", params, live) if part is not None)
+
+    def condition(self, params: Components) -> float:
+        if self.gaussian is None or params.gaussian is None:
+            return 1.0
+        return self.gaussian.condition(params.gaussian)
 
     def degenerate(self, params: Components) -> np.ndarray:
         return np.any([part for part in self._parts("degenerate", params) if part is not None], axis=0)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from mixent.base.registry import register
+from mixent.base.few_rows import MOST, ask
+from mixent.base.registry import register, sizes_of
+from mixent.base.saved_state import Part, Sizes, Values, check_values, free, index, maybe, real
 from mixent.fusion.answers import Answers
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import PriorEstimate, PriorShiftTest
@@ -16,7 +20,37 @@ from mixent.fusion.estimator import Fuser
 from mixent.fusion.frozen import LogLinear, Mean, MeanRatio, Vote, Weighted
 from mixent.fusion.sources import Layout, Source
 
-RULES = (LogLinear, Mean, MeanRatio, Vote, Weighted)
+# --- files: C classes, J sources with S symbols in all, P patterns of answers ----------------------------------------
+
+
+def fused_sizes(fuser: Fuser) -> dict[str, Any]:
+    """Sizes of the fitted layout."""
+    layout = fuser._fitted_layout
+    return {**sizes_of(fuser), "S": sum(layout.sizes), "J": layout.n_sources}
+
+
+def sources(layout: Layout, known: Sizes) -> Sizes:
+    """J sources with names of their own."""
+    if len(layout.names) != len(layout.sources) or len(set(layout.names)) != len(layout.names):
+        raise ValueError("a source has no name of its own")
+    return {"J": len(layout.names)}
+
+
+def patterns(batch: Batch, known: Sizes) -> Sizes:
+    """P patterns; an answer is a symbol of its source, or a distribution over them."""
+    P, sizes = batch.answers.n_items, batch.layout.sizes
+    if len(batch.answers.responses) != len(sizes):
+        raise ValueError("the answers of a source are missing")
+    for values, n_symbols in zip(batch.answers.responses, sizes):
+        if values.ndim == 2:
+            check_values({"responses": real("P S", 0.0)}, {"responses": values}, {"P": P, "S": n_symbols})
+        else:
+            symbols = index("P", below=n_symbols, low=-1)
+            check_values({"responses": symbols}, {"responses": values}, {"P": P})
+    return {"P": P}
+
+
+RULE = {"prior": real("C", 0.0), "share": real("J", 0.0), "confusion": real("S C", 0.0)}
 
 
 def without_derived(fuser: Fuser) -> Fuser:
@@ -50,8 +84,8 @@ register(
     on_rows=on_answers,
     state={
         "classes_": np.ndarray,
-        "prior_": np.ndarray,
-        "posterior_": np.ndarray | None,
+        "prior_": real("C", 0.0),
+        "posterior_": maybe(real("n C", 0.0)),
         "rule_": LogLinear | Mean | MeanRatio | Vote | Weighted,
         "method_": str,
         "prior_estimate_": PriorEstimate,
@@ -63,7 +97,40 @@ register(
         "_first_layout": Layout,
         "_fitted_layout": Layout,
     },
-    parts=(*RULES, Answers, Batch, Calibration, Dependence, Drift, Layout, PriorShiftTest, PriorEstimate, Source),
+    parts={
+        LogLinear: {"weights": "S C", "offset": "C", "prior": RULE["prior"]},
+        Mean: {**RULE, "root": index("J", below="J"), "trim": Values("", low=0.0, below=0.5)},
+        MeanRatio: RULE,
+        Vote: RULE,
+        Weighted: {"trust": "J", **RULE},
+        Answers: {},
+        Batch: Part(
+            {
+                "weight": real("P", 0.0),
+                "labels": index("P", below="C", low=-1),
+                "pattern_of": index("n", below="P"),
+            },
+            patterns,
+        ),
+        Calibration: {},
+        Dependence: {
+            "z": free("J J"),
+            "correlation": free("J J"),
+            "n_effective": free(""),
+            "overall_z": free(""),
+            "std": free("J"),
+        },
+        Drift: {"observed": free("s"), "expected": free("s"), "statistic": free(""), "p_value": free("")},
+        Layout: Part({"unanswered": index("u", below="J")}, sources),
+        PriorShiftTest: {"statistic": free(""), "p_value": free(""), "robust_p_value": free("")},
+        PriorEstimate: {
+            **dict.fromkeys(("prior", "low", "high", "batch_std", "calibration_std"), free("C")),
+            "covariance": free("C C"),
+        },
+        Source: {},
+    },
+    sizes=fused_sizes,
+    ask=lambda fuser: ask(fuser, fuser._batch.answers.part(np.arange(min(fuser._batch.n_patterns, MOST)))),
     to_file=without_derived,
     from_file=with_derived,
 )(Fuser)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixent.base.priors import shifted_priors
-from mixent.core.arrays import Array, log_sum_exp, softmax_columns
+from mixent.core.arrays import Array, softmax_columns, weighted_total
 from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
@@ -225,9 +225,10 @@ class DawidSkene(Problem):
         labelled = block.target.any(axis=0)
         if labelled.any():
             joint = np.where(labelled & (block.target == 0), -np.inf, joint)
-        norm = log_sum_exp(joint, axis=0)
-        post = np.exp(joint - norm) * block.weight
-        return DawidSkeneStats(self.cells.expected(post, block), post.sum(axis=1), float(norm @ block.weight))
+        log_lik = softmax_columns(joint)  # joint: the posteriors
+        joint *= block.weight
+        total = weighted_total(log_lik, block.weight)
+        return DawidSkeneStats(self.cells.expected(joint, block), joint.sum(axis=1), total)
 
     def objective(self, params: DawidSkeneParams, total: DawidSkeneStats) -> float:
         return total.log_lik + float((self.prior_counts * self._times_share(np.log(params.confusion))).sum())

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from mixent.core.writing import write_text
 from mixent.fusion.calibration import Calibration
 
 
@@ -27,7 +28,7 @@ def save_calibrations(calibrations: Mapping[str, Calibration], path: str | os.Pa
     for name, calibration in calibrations.items():
         fields = [f"  {json.dumps(field)}: {json.dumps(value)}" for field, value in calibration.to_json().items()]
         entries.append(f" {json.dumps(name)}: {{\n" + ",\n".join(fields) + "\n }")  # one line for each field
-    Path(path).write_text("{\n" + ",\n".join(entries) + "\n}\n")
+    write_text(path, "{\n" + ",\n".join(entries) + "\n}\n")
 
 
 def load_calibrations(path: str | os.PathLike[str]) -> dict[str, Calibration]:

@@ -21,7 +21,7 @@ from mixent.data import Labels, Origin, Table, keep_notes, read_labels, read_wei
 from mixent.hmm.estimators import HiddenMarkovModel
 from mixent.hmm.fitting import FittedChain, fit_chain, measure, mixed_log_lik
 from mixent.hmm.model import SequenceModel, Steps
-from mixent.hmm.options import HMMPrior, check_options
+from mixent.hmm.options import HMMPrior, check_emissions, check_options
 from mixent.hmm.sequences import Sequences, observed_steps
 
 
@@ -41,6 +41,8 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         Number of hidden states of each class.
     covariance, topology, transitions
         See `HiddenMarkovModel`.
+    emissions : "fitted" or "poisson", default="fitted"
+        Distribution of the emissions, see `HiddenMarkovModel`.
     prior : "auto", float, None or HMMPrior, default="auto"
         Number of pseudo-rows of the prior, see `HiddenMarkovModel`; its scales and frequencies are computed from the
         sequences of all classes.
@@ -102,6 +104,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         *,
         topology: str = "full",
         transitions: str = "shared",
+        emissions: str = "fitted",
         prior: str | float | HMMPrior | None = "auto",
         class_prior: Any = "empirical",
         init: str = "auto",
@@ -118,6 +121,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         self.covariance = covariance
         self.topology = topology
         self.transitions = transitions
+        self.emissions = emissions
         self.prior = prior
         self.class_prior = class_prior
         self.init = init
@@ -158,6 +162,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         check_options(self)
         if isinstance(self.init, dict):
             raise ValueError("init must be 'auto' or 'random', since each class is initialized separately; got a dict")
+        check_emissions(self, ("fitted", "poisson"))
         sequences, table = self._read_new(X, lengths, groups)
         labels = read_labels(y, sequences.n_sequences)
         keep_notes(self, table, labels, quiet=isinstance(X, Table))

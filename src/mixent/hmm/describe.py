@@ -59,7 +59,7 @@ def describe_classifier(model: HMMClassifier) -> Document:
 
 
 def _facts(model: HiddenMarkovModel | HMMClassifier) -> dict[str, Any]:
-    fitted = getattr(model, "emissions", "fitted") == "fitted"
+    fitted = model.emissions == "fitted"
     return {
         "variables": [str(column.name) for column in model.variables_.columns],
         "topology": model.topology,

@@ -19,8 +19,9 @@ from mixent.data import Column, Schema, Table, keep_notes, read_weights
 from mixent.hmm.fitting import FittedChain, fit_chain, matrices_of, measure
 from mixent.hmm.lattice import forward_backward, viterbi
 from mixent.hmm.model import SequenceModel, read_log_emissions
-from mixent.hmm.options import HMMPrior, check_emissions, check_options, read_start
+from mixent.hmm.options import HMMPrior, check_emissions, check_options, read_fixed, read_start
 from mixent.hmm.sequences import Sequences
+from mixent.hmm.states import stationary
 
 
 class HiddenMarkovModel(DensityMixin, SequenceModel):
@@ -32,10 +33,10 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
     touches the objective, so the objective never decreases [1]_ [2]_. `decode` is the Viterbi algorithm [3]_.
 
     Without `lengths` and `groups`, each row of X is a sequence, and its columns are the steps of one variable, numeric
-    (a Gaussian per state) or categorical (a table of probabilities per state). With `lengths` or `groups`, each row of
-    X is a step, and its columns are the variables of this step, numeric or categorical. Missing values are integrated
-    out exactly. Steps of which all values are missing have no emission, so rows for sequences of different length may
-    end with missing values.
+    (a Gaussian or Poisson distribution per state) or categorical (a table of probabilities per state). With `lengths`
+    or `groups`, each row of X is a step, and its columns are the variables of this step, numeric or categorical.
+    Missing values are integrated out exactly. Steps of which all values are missing have no emission, so rows for
+    sequences of different length may end with missing values.
 
     Parameters
     ----------
@@ -47,17 +48,19 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         Whether all transitions are possible, or sequences begin in state 0 and never return to an earlier state.
     transitions : "shared" or "per_step", default="shared"
         One transition matrix for all steps, or one for each step, counted from the start of a sequence.
-    emissions : "fitted" or "precomputed", default="fitted"
-        With "precomputed", X (n_steps, n_states) has the log-likelihood of each state at each step, and only start and
-        transition probabilities are estimated.
+    emissions : "fitted", "poisson" or "precomputed", default="fitted"
+        Distribution of the emissions: Gaussians of the numeric variables, Poisson distributions of the numeric
+        variables, which are then counts, or none: with "precomputed", X (n_steps, n_states) has the log-likelihood of
+        each state at each step, and only start and transition probabilities are estimated.
     prior : "auto", float, None or HMMPrior, default="auto"
-        Number of pseudo-rows that shrink the covariance of each state towards the covariance within the initial states;
-        "auto" is the number of numeric variables + 2. None is maximum likelihood. An `HMMPrior` also has the smoothing
-        of categorical variables and of transitions.
+        Number of pseudo-rows that shrink the covariance of each state towards a common covariance within the states,
+        whose scale is estimated with the states; "auto" is the number of numeric variables + 2. None is maximum
+        likelihood. An `HMMPrior` also has the smoothing of categorical variables and of transitions.
     init : "auto", "random" or dict, default="auto"
         Initialization: by k-means of the steps (segments of equal length with "left-right"), at random, or with these
         parameters: any of "start" (S,), "transitions" (S, S), "means" (S, d), "covariances" (S, d) or (S, d, d), and
-        "tables", (S, values) or a dict of these by variable. Others are initialized as with "auto".
+        "tables", (S, values) or a dict of these by variable. Others are initialized as with "auto". The key "fixed" has
+        the names of those that are not trained, for example {"transitions": A, "fixed": ["transitions"]}.
     n_init : int, default=1
         Number of initializations. Each is run for a few passes, and the best is continued. The first does not use
         random numbers, except for a small perturbation of the categorical distributions.
@@ -82,8 +85,10 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         Probabilities of the first state.
     transitions_ : (S, S) or (T - 1, S, S) array
         Transition probabilities; rows sum to 1.
+    stationary_ : (S,) array
+        Long-run share of time in each state; not available with transitions="per_step".
     means_ : (S, d) array
-        Means of the numeric variables in each state.
+        Means of the numeric variables in each state; with emissions="poisson", the rates.
     covariances_ : (S, d, d) array
         Covariances of the numeric variables in each state.
     tables_ : dict of variable -> (S, values) array
@@ -213,7 +218,8 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         scale, initial = None, None
         if isinstance(self.init, dict):
             initial = read_start(self.init, self.n_states, self.variables_, self.topology, matrices_of(self, sequences))
-        if self.emissions == "fitted":
+        if self.emissions != "precomputed":
+            read_fixed(self.init, self.variables_)
             sequences = self._select_columns(sequences, weight)
             if initial:
                 initial = _of_varying(initial, self.varying_)
@@ -224,7 +230,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         return self
 
     def _read_fit(self, X: Any, lengths: Any, groups: Any) -> Sequences:
-        if self.emissions == "fitted":
+        if self.emissions != "precomputed":
             sequences, table = self._read_new(X, lengths, groups)
             keep_notes(self, table, quiet=isinstance(X, Table))
             if self.n_states > len(sequences.table.X):
@@ -265,6 +271,13 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
     def transitions_(self) -> Array:
         """(S, S) or (T - 1, S, S) transition probabilities."""
         return np.exp(self.chain_.params.log_trans)
+
+    @property
+    def stationary_(self) -> Array:
+        """(S,) long-run share of time in each state; starting from `start_` if there are several such distributions."""
+        if self.transitions_.ndim == 3:
+            raise AttributeError("there is no stationary distribution with transitions='per_step'; use 'shared'")
+        return stationary(self.start_, self.transitions_)
 
     @property
     def means_(self) -> Array:
@@ -367,22 +380,29 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         posterior = forward_backward(params.log_start, params.log_trans, log_emit, sequences.lengths)
         return self._in_table_order(sequences, posterior.states)
 
-    def decode(self, X: Any, *, lengths: Any = None, groups: Any = None) -> np.ndarray:
+    def decode(
+        self, X: Any, *, lengths: Any = None, groups: Any = None, return_log_prob: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, Array]:
         """Return the most probable path of states of each sequence (Viterbi algorithm).
 
         Parameters
         ----------
         X, lengths, groups
             See `fit`.
+        return_log_prob : bool, default=False
+            Whether to return log p(path, x) of each sequence, too, in nats; -inf for an impossible sequence.
 
         Returns
         -------
-        (n, T) array of int; (n_steps,) with lengths or groups.
+        path : (n, T) array of int; (n_steps,) with lengths or groups.
+        log_prob : (n,) array
+            Only if `return_log_prob` is True.
         """
         sequences = self._read(X, lengths, groups)
         log_emit, params = self._log_emit(self.chain_, sequences), self.chain_.params
-        path, _ = viterbi(params.log_start, params.log_trans, log_emit, sequences.lengths)
-        return self._in_table_order(sequences, path)
+        path, log_prob = viterbi(params.log_start, params.log_trans, log_emit, sequences.lengths)
+        path = self._in_table_order(sequences, path)
+        return (path, log_prob) if return_log_prob else path
 
     def _in_table_order(self, sequences: Sequences, values: Any) -> Any:
         """Return values of the steps in the layout of the user's table."""

@@ -9,11 +9,13 @@ import numpy as np
 
 from mixent.base.executors import choose_executor
 from mixent.core.arrays import Array, softmax_columns
-from mixent.core.driver import Run, Stop
+from mixent.core.blocks import Block
+from mixent.core.driver import Run, Status, Stop, run
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress, ShowProgress
 from mixent.core.proposals import Squarem
-from mixent.core.starts import best_of
+from mixent.core.starts import best_of, unfinished
+from mixent.families.gaussian.family import GaussianFamily
 from mixent.families.gaussian.kernels import quadratic_pays
 from mixent.families.gaussian.structures import get_structure
 from mixent.hmm.init import (
@@ -24,12 +26,15 @@ from mixent.hmm.init import (
     initial_components,
     initial_states,
     overall_covariance,
+    poisson_family,
     with_initial,
 )
-from mixent.hmm.options import HMMPrior
+from mixent.hmm.lattice import forward_backward
+from mixent.hmm.options import read_fixed
 from mixent.hmm.problem import ChainParams, ChainProblem
-from mixent.hmm.sequences import SequenceBlock, SequenceBlocks, Sequences
-from mixent.mixtures.fitting import blocks
+from mixent.hmm.sequences import SequenceBlock, SequenceBlocks, Sequences, observed_steps
+from mixent.mixtures.fit_plan import loose
+from mixent.mixtures.fitting import RESCALINGS, blocks, rescaled
 from mixent.mixtures.init import Summary, summarize
 from mixent.show import Short
 
@@ -75,7 +80,7 @@ def fit_chain(
     with choose_executor(est.n_jobs, sequences.table.n_rows, S) as executor:
         if scale is None:
             smoothing = est._group("prior").transition_smoothing
-            problem = ChainProblem(None, smoothing, smoothing)
+            problem = ChainProblem(None, smoothing, smoothing, read_fixed(est.init))
             starts = [_initial_params(est, problem, None, sequences, weight, None, executor)]
         else:
             problem, starts = _with_family(est, sequences, weight, sizes, scale, seed, executor)
@@ -83,15 +88,21 @@ def fit_chain(
         starts = [_by_step(params, n_matrices) for params in starts]
         source = blocks_of(problem, S, sequences, weight)
         _check_possible(problem, source, starts[0], executor)
-        result = best_of(
-            problem,
-            source,
-            starts,
-            stop=Stop(est.tol, est.max_iter),
-            executor=executor,
-            observers=[] if show is None else [ShowProgress(show, est.max_iter)],
-            propose=Squarem() if est.accelerate and S > 1 else None,
-        ).run
+        options: dict[str, Any] = {
+            "executor": executor,
+            "observers": [] if show is None else [ShowProgress(show, est.max_iter)],
+            "propose": Squarem() if est.accelerate and S > 1 else None,
+        }
+        stop = Stop(est.tol, est.max_iter)
+        brief = stop if scale is None or S == 1 else loose(stop)
+        result = best_of(problem, source, starts, stop=brief, **options).run
+        for _ in range(RESCALINGS if S > 1 else 0):
+            other = None if scale is None else _rescaled(est, problem, result, source, sizes, scale, executor)
+            if other is None:
+                break
+            problem, result = other, run(other, source, result.params, stop=brief, **options)
+        if unfinished(result, brief, stop):
+            result = run(problem, source, resume=result.last, stop=stop, **options)
     return FittedChain(problem, result.params, replace(result, last=None))
 
 
@@ -116,12 +127,51 @@ def _with_family(
         initial_states(sequences, steps, summary, sizes, S, est.topology, method, (seed, number))
         for number in range(est.n_init)
     ]
-    options: HMMPrior = est._group("prior")
-    rows = options.rows(len(summary.center))
-    prior = emission_prior(states[0], steps, summary, scale.target, S, rows, executor)
-    family = emission_family(S, get_structure(est.covariance).name, summary, sizes, prior, options.smoothing)
-    problem = ChainProblem(family, options.transition_smoothing, options.transition_smoothing)
+    problem = _problem(est, states[0].label, steps, sizes, scale, executor)
     return problem, [_initial_params(est, problem, start, sequences, weight, summary, executor) for start in states]
+
+
+def _problem(
+    est: Any, label: np.ndarray, steps: Block, sizes: tuple[int, ...], scale: Scale, executor: Executor
+) -> ChainProblem:
+    """Return the problem with fitted emissions, and the prior of these states of the steps."""
+    S, summary, options = est.n_states, scale.summary, est._group("prior")
+    fixed = read_fixed(est.init)
+    if est.emissions == "poisson":
+        family = poisson_family(S, summary, sizes, options.smoothing)
+    else:
+        rows = options.rows(len(summary.center))
+        prior = emission_prior(label, steps, summary, scale.target, S, rows, executor)
+        family = emission_family(S, get_structure(est.covariance).name, summary, sizes, prior, options.smoothing)
+        if family.gaussian is not None and "means" in fixed:
+            family = replace(family, gaussian=replace(family.gaussian, fixed_means=True))
+    return ChainProblem(family, options.transition_smoothing, options.transition_smoothing, fixed)
+
+
+def _rescaled(
+    est: Any,
+    problem: ChainProblem,
+    run: Run,
+    source: SequenceBlocks,
+    sizes: tuple[int, ...],
+    scale: Scale,
+    executor: Executor,
+) -> ChainProblem | None:
+    """Return the problem with the prior of the most probable states of the steps, None if it is about the same."""
+    family = problem.family
+    if family is None or not isinstance(family.gaussian, GaussianFamily) or family.gaussian.prior is None:
+        return None
+    if run.status is not Status.CONVERGED or "covariances" in problem.fixed:
+        return None
+    params, sequences = run.params, source.sequences
+    log_emit = emissions_of(problem, params, source, executor)
+    posterior = forward_backward(params.log_start, params.log_trans, log_emit, sequences.lengths).states
+    steps = sequences.with_weights(source.weight)
+    label = np.where(observed_steps(steps), posterior.argmax(axis=1), -1)
+    other = _problem(est, label, steps, sizes, scale, executor)
+    assert other.family is not None
+    mass = steps.row_weights @ posterior
+    return other if rescaled(family, other.family, params.components, mass) else None
 
 
 def _initial_params(

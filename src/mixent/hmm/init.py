@@ -11,19 +11,21 @@ from mixent.core.arrays import Array, log_sum_exp, safe_log, weighted_quantile
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.executors import Executor
 from mixent.families.categorical import CategoricalFamily, Categoricals
-from mixent.families.gaussian.family import GaussianFamily, Group
+from mixent.families.gaussian.family import Group
 from mixent.families.gaussian.prior import Prior
+from mixent.families.poisson import PoissonFamily, Poissons
 from mixent.families.product import Components, ProductFamily
 from mixent.hmm.lattice import Layout
 from mixent.hmm.problem import ChainParams
 from mixent.hmm.sequences import Sequences, observed_steps
-from mixent.mixtures.fitting import make_family, pooled_covariance, shrunk, within_scatter
-from mixent.mixtures.init import Partition, Summary, cluster, from_partition, one_hot, space
+from mixent.mixtures.fitting import component_covariance, make_family, pooled_covariance, shrunk
+from mixent.mixtures.init import Partition, Summary, cluster, from_partition, one_hot, space, with_gaussians
 from mixent.mixtures.kmeans import cluster_means, lloyd, nearest
 
 SAMPLE = 20_000  # steps of the sample for k-means
 TOPOLOGIES = ("full", "left-right")
 PERTURBATION = 0.3  # standard deviation of the initial perturbation of log probabilities of categories
+LEAST_RATE = 1e-100  # of a variable whose counts are all zero
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def _by_quantiles(points: Array, weight: Array, n_states: int) -> np.ndarray:
 
 
 def emission_prior(
-    start: InitialStates,
+    label: np.ndarray,
     steps: Block,
     summary: Summary,
     target: Array,
@@ -117,24 +119,19 @@ def emission_prior(
     rows: float | None,
     executor: Executor,
 ) -> Prior | None:
-    """Return the prior, which shrinks covariances towards that within the initial states.
+    """Return the prior, which shrinks covariances towards a common one within the states (`component_covariance`).
 
-    A small share of `target`, larger with few rows, keeps it positive definite.
+    `label` is the state of each step, -1 for a step without observed values.
     """
     d = len(summary.center)
     if rows is None or d == 0:
         return None
     cov = target * n_states ** (-2 / d)
     if n_states > 1:
-        where = np.flatnonzero(start.label >= 0)
-        part = replace(steps.take(where), rows=None)
-        resp = one_hot(start.label[where], n_states)
-        scatter, mass = within_scatter(summary, ArrayBlocks(part), resp.__getitem__, n_states, executor)
-        degrees = max(mass - n_states, 0.0)
-        within = shrunk(scatter / max(degrees, 1.0), summary, degrees)
-        share = max(1e-3, 1 - degrees / (10 * d))
-        cov = (1 - share) * within + share * cov
-    return Prior(np.array(rows), cov, np.zeros(d), np.array(0.0))
+        where = np.flatnonzero((label >= 0) & (steps.row_weights > 0))
+        part = Partition(where, one_hot(label[where], n_states))
+        cov = component_covariance(rows, steps, part, summary, cov, executor)
+    return Prior.of_covariances(rows, cov, float(steps.row_weights.sum()))
 
 
 def overall_covariance(steps: Block, summary: Summary, executor: Executor) -> Array:
@@ -158,6 +155,15 @@ def emission_family(
     return replace(family, categorical=replace(family.categorical, rows=rows))
 
 
+def poisson_family(n_states: int, summary: Summary, sizes: tuple[int, ...], smoothing: float) -> ProductFamily:
+    """Return the family of emissions with Poisson distributions of the numeric variables."""
+    family = emission_family(n_states, "VVI", replace(summary, center=np.empty(0)), sizes, None, smoothing)
+    if not len(summary.center):
+        return family
+    poisson: Any = PoissonFamily(n_states, np.maximum(summary.center, LEAST_RATE), smoothing)
+    return replace(family, gaussian=poisson)
+
+
 def initial_components(
     start: InitialStates, steps: Block, summary: Summary, family: ProductFamily, n_states: int, executor: Executor
 ) -> Components:
@@ -166,10 +172,19 @@ def initial_components(
     label = start.label[where]
     partition = Partition(where, one_hot(label, n_states))
     counts = np.ones((1, n_states))
-    components = from_partition(family, summary, steps, partition, counts, executor).components
     rng = np.random.default_rng((*start.seed, 1))
+    poisson = family.gaussian if isinstance(family.gaussian, PoissonFamily) else None
+    if poisson is not None:
+        family = replace(family, gaussian=None)
+    elif family.gaussian is not None:
+        family = replace(family, gaussian=replace(family.gaussian, fixed_means=False))  # fixed from here on
+    components = Components(None, None)
+    if family.gaussian is not None or family.categorical is not None:
+        components = from_partition(family, summary, steps, partition, counts, executor).components
     gaussian, categorical = components.gaussian, components.categorical
-    if gaussian is not None and n_states > 1:
+    if poisson is not None:
+        gaussian = _initial_rates(poisson, steps.take(where), partition.resp, rng)
+    elif gaussian is not None and n_states > 1:
         empty = np.bincount(label, steps.row_weights[where], n_states) == 0
         noise = rng.standard_normal(gaussian.means.shape) * summary.scale
         gaussian = replace(gaussian, means=gaussian.means + 0.5 * empty[:, None] * noise)
@@ -178,6 +193,17 @@ def initial_components(
         perturbed = categorical.log_probs + PERTURBATION * rng.standard_normal(categorical.log_probs.shape)
         categorical = Categoricals(_normalized(family.categorical, perturbed))
     return Components(gaussian, categorical)
+
+
+def _initial_rates(family: PoissonFamily, steps: Block, resp: Array, rng: np.random.Generator) -> Any:
+    """Return the M-step of the rates; those of states without steps are perturbed around the mean rates."""
+    noise = rng.standard_normal((resp.shape[1], family.n_columns)) if resp.shape[1] > 1 else np.zeros((1, 1))
+    flat = Poissons(family.mean * np.exp(PERTURBATION * noise))
+    stats = family.open(flat.rates, steps).moments(np.ascontiguousarray((resp * steps.row_weights[:, None]).T))
+    empty = (stats.mass == 0).all(axis=1, keepdims=True)
+    rates = np.where(empty, flat.rates, family.update(flat, stats).rates)
+    # a rate of zero would remain zero: EM starts from at least a small share of the mean rate
+    return Poissons(np.maximum(rates, 1e-3 * family.mean))
 
 
 def _normalized(family: CategoricalFamily, log_probs: Array) -> Array:
@@ -228,19 +254,10 @@ def with_initial(params: ChainParams, initial: dict[str, Any], family: ProductFa
     if family is None or params.components is None:
         return params
     gaussian, categorical = params.components.gaussian, params.components.categorical
-    if gaussian is not None and family.gaussian is not None:
-        if "means" in initial:
-            gaussian = replace(gaussian, means=initial["means"] - family.gaussian.center)
-        if "covariances" in initial:
-            gaussian = replace(gaussian, covs=_in_layout(initial["covariances"], family.gaussian))
-            nearest = family.gaussian.unpack(family.gaussian.pack(gaussian), gaussian, np.ones(params.n_states))
-            gaussian = gaussian if nearest is None else nearest  # projected on the structure
+    if isinstance(gaussian, Poissons):
+        gaussian = Poissons(np.maximum(initial["means"], 1e-300)) if "means" in initial else gaussian
+    elif gaussian is not None and family.gaussian is not None:
+        gaussian = with_gaussians(gaussian, family.gaussian, initial.get("means"), initial.get("covariances"))
     if categorical is not None and "tables" in initial:
         categorical = Categoricals(safe_log(np.maximum(initial["tables"], 1e-300)))
     return replace(params, components=Components(gaussian, categorical))
-
-
-def _in_layout(covs: Array, family: GaussianFamily) -> Array:
-    if family.axis_aligned:
-        return covs if covs.ndim == 2 else np.diagonal(covs, axis1=1, axis2=2).copy()
-    return covs if covs.ndim == 3 else covs[:, :, None] * np.eye(covs.shape[1])

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.core.arrays import Array, log_sum_exp
+from mixent.core.arrays import Array, log_sum_exp, softmax_columns
 
 MIN_OVERLAP = 1e-20  # overlap above which the normalized passes are exact to rounding
 TINY = 1e-300  # replaces a sum of zero in divisions
@@ -415,26 +415,40 @@ def _in_log_domain(
 def _log_sweep(
     chain: Chain, log_emit: Array, layout: Layout, weight: Array | None
 ) -> tuple[Array, Array, Callable[[], Iterator[Array]]]:
-    """Return log-likelihoods, state posteriors (S, N), and a generator of weighted pair posteriors of each step."""
+    """Return log-likelihoods, state posteriors (S, N), and a generator of weighted pair posteriors of each step.
+
+    As in the other passes, forward and backward vectors are normalized at every step, here by subtraction: sums along
+    the sequence would round away the differences between states after a very improbable step.
+    """
     n, matrices = len(layout.lengths), chain.steps(chain.log_trans, len(layout.steps))
     alpha, beta = np.empty_like(log_emit), np.zeros_like(log_emit)
-    alpha[:, :n] = log_emit[:, :n] + chain.log_start[:, None]
+    norm = np.empty(log_emit.shape[1])
+    head = slice(0, n)
+    alpha[:, head] = log_emit[:, head] + chain.log_start[:, None]
+    _subtract_sum(alpha[:, head], norm[head])
     for (here, before), step in zip(layout.steps, matrices):
         alpha[:, here] = log_sum_exp(alpha[:, None, before] + step[:, :, None], axis=0) + log_emit[:, here]
+        _subtract_sum(alpha[:, here], norm[here])
+    ignored = np.empty_like(norm)
     for (here, before), step in zip(reversed(layout.steps), reversed(matrices)):
         beta[:, before] = log_sum_exp(step[:, :, None] + (log_emit[:, here] + beta[:, here])[None], axis=1)
-    by_rank = log_sum_exp(alpha[:, layout.ends], axis=0)
-    log_lik = np.empty(n)
-    log_lik[layout.order] = by_rank
-    base = np.where(np.isneginf(by_rank), 0.0, by_rank)  # an impossible sequence has no posterior
-    states = np.exp(alpha + beta - base[layout.rank])
-    weights = (np.ones(n) if weight is None else weight)[layout.order] * ~np.isneginf(by_rank)
+        _subtract_sum(beta[:, before], ignored[before])
+    states = alpha + beta
+    softmax_columns(states)  # zeros for an impossible sequence
+    weights = (np.ones(n) if weight is None else weight)[layout.order]
 
     def totals() -> Iterator[Array]:
+        S = chain.n_states
         for (here, before), step in zip(layout.steps, matrices):
-            active = here.stop - here.start
-            after = log_emit[:, here] + beta[:, here] - base[:active]
-            pairs = np.exp(alpha[:, None, before] + step[:, :, None] + after[None])
-            yield (pairs * weights[:active]).transpose(2, 0, 1)
+            after = log_emit[:, here] + beta[:, here]
+            pairs = (alpha[:, None, before] + step[:, :, None] + after[None]).reshape(S * S, -1)
+            softmax_columns(pairs)
+            yield (pairs * weights[: pairs.shape[1]]).T.reshape(-1, S, S)
 
-    return log_lik, states, totals
+    return layout.per_sequence(norm), states, totals
+
+
+def _subtract_sum(log_columns: Array, log_total: Array) -> None:
+    """Subtract from each column the logarithm of its sum, which is written to `log_total`; -inf does not change."""
+    log_total[:] = log_sum_exp(log_columns, axis=0)
+    log_columns -= _finite(log_total)

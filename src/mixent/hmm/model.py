@@ -46,6 +46,7 @@ class SequenceModel(Estimator):
     `varying_` are the other numeric variables, `constants_` the values of the constant ones.
     """
 
+    emissions: str  # distribution of the emissions
     schema_: Schema  # the columns of X
     variables_: Schema  # the variables of a step
     by_row_: bool  # whether X has a sequence per row
@@ -87,6 +88,7 @@ class SequenceModel(Estimator):
             table = one_alphabet(table)
         check_spread(table)
         sequences = from_rows(table) if self.by_row_ else from_steps(table, lengths, groups)
+        self._check_counts(sequences)
         self.schema_ = table.schema
         self.variables_ = step_schema(table.schema) if self.by_row_ else table.schema
         return sequences, given
@@ -102,7 +104,18 @@ class SequenceModel(Estimator):
         table = read_features(self, X, reset=False)
         sequences = from_rows(table) if self.by_row_ else from_steps(table, lengths, groups)
         self._check_steps(sequences)
+        self._check_counts(sequences)
         return in_columns(sequences, self.varying_)
+
+    def _check_counts(self, sequences: Sequences) -> None:
+        """Check that numeric variables are counts if their distributions are Poisson distributions."""
+        X = sequences.table.X
+        if self.emissions == "poisson" and not (np.isnan(X) | ((X >= 0) & (np.floor(X) == X))).all():
+            bad = X[~np.isnan(X) & ((X < 0) | (np.floor(X) != X))][0]
+            raise ValueError(
+                f"emissions='poisson' needs counts, whole numbers >= 0; got {bad:g}; use emissions='fitted' for other "
+                "numbers"
+            )
 
     def _check_kind(self, lengths: Any, groups: Any) -> None:
         by_step = lengths is not None or groups is not None

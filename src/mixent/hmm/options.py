@@ -14,7 +14,11 @@ from mixent.hmm.init import TOPOLOGIES
 from mixent.mixtures.options import MixturePrior
 
 KEYS = ("start", "transitions", "means", "covariances", "tables")
-OF_EMISSIONS = {"covariance": "VVI", "categorical": "auto", "prior": "auto", "smoothing": 1.0}
+FIXED = "fixed"  # key of `init` with the names of the parameters that are not trained
+NOT_USED: dict[str, dict[str, Any]] = {  # parameters that are not used with some emissions, and their defaults
+    "precomputed": {"covariance": "VVI", "categorical": "auto", "prior": "auto", "smoothing": 1.0},
+    "poisson": {"covariance": "VVI", "prior": "auto"},
+}
 
 
 class HMMPrior(MixturePrior):
@@ -25,11 +29,12 @@ class HMMPrior(MixturePrior):
     Parameters
     ----------
     strength : "auto", float or None, default="auto"
-        Number of pseudo-rows that shrink the covariance of each state towards the covariance within the initial states;
+        Number of pseudo-rows that shrink the covariance of each state towards a common covariance within the states;
         "auto" is the number of numeric variables + 2. None is maximum likelihood.
     smoothing : float, default=1.0
-        Number of pseudo-rows of the categorical variables of each state, with the frequencies of all steps. 0 is
-        maximum likelihood.
+        Number of pseudo-rows of the categorical variables of each state, with the frequencies of all steps; with
+        Poisson emissions also the number of pseudo-events of each state, at the mean rate of all steps. 0 is maximum
+        likelihood.
     transition_smoothing : float, default=1.0
         Number of pseudo-counts of the first state, and of the transitions from each state, divided evenly among the
         states that the topology allows. 0 is maximum likelihood.
@@ -69,32 +74,65 @@ def check_options(est: Any) -> None:
         check_choice("init", est.init, ("auto", "random"))
 
 
-def check_emissions(est: Any) -> None:
-    """Raise a ValueError for invalid `emissions` and `init`, and for parameters not used with precomputed emissions."""
-    check_choice("emissions", est.emissions, ("fitted", "precomputed"))
+def check_emissions(est: Any, choices: tuple[str, ...] = ("fitted", "poisson", "precomputed")) -> None:
+    """Raise a ValueError for invalid `emissions` and `init`, and for parameters that are not used with them."""
+    check_choice("emissions", est.emissions, choices)
     if isinstance(est.init, dict):
-        unknown = [key for key in est.init if key not in KEYS]
+        unknown = [key for key in est.init if key not in (*KEYS, FIXED)]
         if unknown or not est.init:
             got = repr(unknown[0]) if unknown else "an empty dict"
-            raise ValueError(f"init as a dict must have some of the keys {', '.join(map(repr, KEYS))}; got {got}")
+            keys = ", ".join(map(repr, (*KEYS, FIXED)))
+            raise ValueError(f"init as a dict must have some of the keys {keys}; got {got}")
         if est.n_init != 1:
             raise ValueError(f"n_init={est.n_init!r} is not used with init as a dict; leave it at 1")
+        read_fixed(est.init)
     if est.emissions == "fitted":
         return
     prior = est._group("prior")
     values = {**vars(est), "prior": prior.strength, "smoothing": prior.smoothing}
-    for name, default in OF_EMISSIONS.items():
+    for name, default in NOT_USED[est.emissions].items():
         value = values[name]
         if not (isinstance(value, type(default)) and value == default):
-            raise ValueError(f"{name}={value!r} is not used with emissions='precomputed'; leave it at {default!r}")
+            raise ValueError(f"{name}={value!r} is not used with emissions={est.emissions!r}; leave it at {default!r}")
+    if est.emissions == "poisson":
+        if isinstance(est.init, dict) and "covariances" in {*est.init, *read_fixed(est.init)}:
+            raise ValueError("init: covariances are not used with emissions='poisson'; a variance equals its mean")
+        return
     if est.n_init != 1 or (isinstance(est.init, str) and est.init != "auto"):
         name = "n_init" if est.n_init != 1 else "init"
         raise ValueError(
             f"{name}={getattr(est, name)!r} is not used with emissions='precomputed'; leave it at its default"
         )
-    if isinstance(est.init, dict) and set(est.init) - {"start", "transitions"}:
-        name = sorted(set(est.init) - {"start", "transitions"})[0]
-        raise ValueError(f"init[{name!r}] is not used with emissions='precomputed'; leave it out")
+    if isinstance(est.init, dict):
+        of_emissions = {*est.init, *read_fixed(est.init)} - {"start", "transitions", FIXED}
+        if of_emissions:
+            name = sorted(of_emissions)[0]
+            raise ValueError(f"init[{name!r}] is not used with emissions='precomputed'; leave it out")
+
+
+def read_fixed(init: Any, variables: Schema | None = None) -> tuple[str, ...]:
+    """Return the names of the parameters that are not trained, in the order of `KEYS`.
+
+    Parameters
+    ----------
+    init : "auto", "random" or dict
+    variables : Schema, optional
+        The variables of a step, which must have these parameters.
+    """
+    names = init.get(FIXED, ()) if isinstance(init, dict) else ()
+    names = (names,) if isinstance(names, str) else tuple(names)
+    unknown = [name for name in names if name not in KEYS]
+    if unknown:
+        allowed = ", ".join(map(repr, KEYS))
+        raise ValueError(f"init: fixed must be a list of some of {allowed}; got {unknown[0]!r}")
+    if variables is not None:
+        without = [*([] if variables.continuous else ["means", "covariances"])]
+        without += [] if variables.categorical else ["tables"]
+        absent = [name for name in names if name in without]
+        if absent:
+            kind = "categorical" if absent[0] == "tables" else "numeric"
+            raise ValueError(f"init: fixed has {absent[0]!r}, but no variable is {kind}; leave it out")
+    return tuple(name for name in KEYS if name in names)
 
 
 def read_start(init: Any, n_states: int, variables: Schema, topology: str, n_matrices: int | None) -> dict[str, Array]:

@@ -6,7 +6,7 @@
 The statistics are expected counts of first states and of pairs of successive states, and those of the family under the
 state posteriors; they are additive over sequences. The update maximizes a lower bound that touches the objective, which
 never decreases. A probability of zero in p or A remains zero. Instead of a family, log b may be given for every step
-and state.
+and state. Parameters that are fixed are left out of the maximization.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from mixent.core.arrays import Array, safe_log
 from mixent.core.blocks import Block
 from mixent.core.driver import Problem
 from mixent.core.stats import Stats
-from mixent.families.product import ComponentStats, ProductFamily
+from mixent.families.poisson import Poissons
+from mixent.families.product import Components, ComponentStats, ProductFamily
 from mixent.hmm.lattice import Chain, sweep, sweep_forward
 from mixent.hmm.sequences import SequenceBlock
 
@@ -58,6 +59,7 @@ class ChainProblem(Problem):
     family: ProductFamily | None
     start_rows: float = 0.0  # pseudo-counts of the first state, divided evenly among the possible states
     trans_rows: float = 0.0  # pseudo-counts of the transitions from each state, likewise
+    fixed: tuple[str, ...] = ()  # parameters that are not changed: "start", "transitions", "means", ...
 
     def prepare(self, params: ChainParams) -> Ready:
         family = None if self.family is None else self.family.prepare(params.components)
@@ -119,6 +121,9 @@ class ChainProblem(Problem):
     def objective(self, params: ChainParams, total: ChainStats) -> float:
         return total.log_lik + self.log_prior(params)
 
+    def condition(self, params: ChainParams) -> float:
+        return 1.0 if self.family is None else self.family.condition(params.components)
+
     def log_prior(self, params: ChainParams) -> float:
         value = _dirichlet(params.log_start, self.start_rows) + _dirichlet(params.log_trans, self.trans_rows)
         if self.family is not None:
@@ -131,7 +136,26 @@ class ChainProblem(Problem):
         components = params.components
         if self.family is not None:
             components = self.family.update(components, total.components)
-        return replace(params, log_start=log_start, log_trans=log_trans, components=components)
+        updated = replace(params, log_start=log_start, log_trans=log_trans, components=components)
+        return self._with_fixed(params, updated)
+
+    def _with_fixed(self, before: ChainParams, after: ChainParams) -> ChainParams:
+        """Return the parameters after a step, with the fixed ones as before."""
+        if not self.fixed:
+            return after
+        log_start = before.log_start if "start" in self.fixed else after.log_start
+        log_trans = before.log_trans if "transitions" in self.fixed else after.log_trans
+        components = after.components
+        if components is not None:
+            gaussian, categorical = components.gaussian, components.categorical
+            if "covariances" in self.fixed:
+                gaussian = replace(before.components.gaussian, means=gaussian.means)
+            if "means" in self.fixed:
+                gaussian = _with_means(gaussian, before.components.gaussian)
+            if "tables" in self.fixed:
+                categorical = before.components.categorical
+            components = Components(gaussian, categorical)
+        return replace(after, log_start=log_start, log_trans=log_trans, components=components)
 
     def repair(self, params: ChainParams, total: ChainStats) -> tuple[ChainParams, str] | None:
         """Re-seed a state with degenerate emissions next to the most frequent state."""
@@ -151,7 +175,8 @@ class ChainProblem(Problem):
             components = self.family.copied(params.components, parent, child)
             action = f"replaced by a copy of state {parent}"
         note = f"state {child} collapsed onto too few distinct values; {action}"
-        return replace(params, components=components, repairs=params.repairs + 1), note
+        repaired = replace(params, components=components, repairs=params.repairs + 1)
+        return self._with_fixed(params, repaired), note
 
     def pack(self, params: ChainParams) -> Array:
         logs = [part[part > -np.inf] for part in (params.log_start, params.log_trans)]
@@ -175,15 +200,23 @@ class ChainProblem(Problem):
             components = self.family.unpack(vector[offset:], like.components, np.ones(like.n_states))
             if components is None:
                 return None
-        return replace(like, log_start=parts[0], log_trans=parts[1], components=components)
+        return self._with_fixed(like, replace(like, log_start=parts[0], log_trans=parts[1], components=components))
 
     def n_free(self, params: ChainParams) -> int:
-        """Return the number of free parameters: emissions, first states, possible transitions."""
-        n = 0 if self.family is None else self.family.n_free(params.n_states)
-        for part in (params.log_start[None], params.log_trans):
-            allowed = (part > -np.inf).sum(axis=-1)
-            n += int(np.maximum(allowed - 1, 0).sum())
+        """Return the number of free parameters, without the fixed ones: emissions, first states, transitions."""
+        n = 0 if self.family is None else self._n_free_emissions(self.family, params.n_states)
+        for name, part in (("start", params.log_start[None]), ("transitions", params.log_trans)):
+            if name not in self.fixed:
+                allowed = (part > -np.inf).sum(axis=-1)
+                n += int(np.maximum(allowed - 1, 0).sum())
         return n
+
+    def _n_free_emissions(self, family: ProductFamily, n_states: int) -> int:
+        counts = {"tables": 0 if family.categorical is None else family.categorical.n_free(n_states)}
+        if family.gaussian is not None:
+            counts["means"] = n_states * family.gaussian.n_columns
+            counts["covariances"] = family.gaussian.n_free() - counts["means"]
+        return sum(count for name, count in counts.items() if name not in self.fixed)
 
     # predictions ----------------------------------------------------------------------------------------------
 
@@ -194,6 +227,11 @@ class ChainProblem(Problem):
     def log_likelihood(self, ready: Ready, block: SequenceBlock) -> Array:
         """Return the log-likelihood of each sequence of the block, (n,)."""
         return sweep_forward(ready.chain, _possible(self._open(ready, block)[0]), block.layout)
+
+
+def _with_means(numeric: Any, before: Any) -> Any:
+    """Return Gaussians with the means of `before`; Poisson distributions have no other parameters."""
+    return before if isinstance(before, Poissons) else replace(numeric, means=before.means)
 
 
 def _possible(log_emit: Array) -> Array:

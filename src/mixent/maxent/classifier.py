@@ -307,7 +307,7 @@ class MaxEntClassifier(EntropyModel):
             soft_labels=yes("used as target probabilities: a row counts for every class by its probability"),
             absent_labels=yes("unlabelled rows are used for the distribution of the columns, not for the classes"),
             mixed=YES,
-            explanations=yes("by column"),
+            explanations=yes("by column", exact=True),
         )
 
 

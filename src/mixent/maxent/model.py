@@ -32,7 +32,7 @@ from mixent.maxent.features import Training
 from mixent.maxent.layout import Layout
 from mixent.maxent.prior import Features, choose_variance, read_variance
 from mixent.maxent.problem import Multipliers
-from mixent.maxent.row_values import row_values
+from mixent.maxent.row_values import ColumnParts
 from mixent.maxent.solvers import SOLVERS, Solved, Sums, solve, total_at
 from mixent.maxent.terms import n_free
 from mixent.warn import warn
@@ -198,7 +198,8 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
         -------
         Explanation
             The log-odds in nats and its parts, which add up exactly: the log-odds of the average training row, and the
-            contribution of each feature relative to that row. A missing value contributes too: relative to the average
+            contribution of each feature relative to that row; the features of one column, such as the parts of a date,
+            have one contribution together. A missing value contributes too: relative to the average
             row, that a value is missing is evidence.
         """
         table = self._read(X)
@@ -209,6 +210,7 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
             parts[where] = explain_columns(self.layout_, self.params_, rows, ours[where], theirs[where])
         mean = (self.mean_logits_[:, ours] - self.mean_logits_[:, theirs]).T  # (n, terms)
         average = self.params_.bias[ours] - self.params_.bias[theirs] + mean.sum(axis=1)
-        values = partial(row_values, self.layout_.terms, table, self._absent_value)
-        terms = average, parts - mean, self.feature_terms_
+        columns = ColumnParts.of(self.layout_.terms, table.schema)
+        values = partial(columns.values, self.layout_.terms, table, self._absent_value)
+        terms = average, (parts - mean) @ columns.of_terms, columns.names
         return rivals.explanation(*terms, self._explained_by, "average row", EXACT, values)

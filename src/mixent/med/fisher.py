@@ -371,8 +371,15 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         (n, m) array
             Kernel matrix.
         """
-        features = self._features(X)  # not `transform`, which may return a DataFrame (`set_output`)
-        return features @ (features if Y is None else self._features(Y)).T
+        features = self._kernel_features(X)
+        return features @ (features if Y is None else self._kernel_features(Y)).T
+
+    def _kernel_features(self, X: TableLike) -> Array:
+        """Features whose inner products are finite; not `transform`, which may return a DataFrame (`set_output`)."""
+        features = self._features(X)
+        with np.errstate(over="ignore"):
+            _check_finite((features**2).sum(axis=1, keepdims=True))
+        return features
 
 
 def _is_fitted(model: BaseEstimator) -> bool:

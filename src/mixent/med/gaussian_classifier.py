@@ -349,7 +349,10 @@ class MEDGaussianClassifier(MEDBase):
 
 @dataclass(frozen=True)
 class KernelComponents:
-    """Leading kernel principal components, each with variance 1 over the training rows."""
+    """Leading kernel principal components, each with variance 1 over the training rows.
+
+    If the kernel does not distinguish the rows, there is one component, which is zero.
+    """
 
     nystrom: Nystrom
     center: Array  # (r,)
@@ -365,6 +368,9 @@ class KernelComponents:
         share = weight[used] / weight.sum()
         center = share @ features
         centered = features - center
+        power = float(share @ (features**2).sum(axis=1))
+        if not (centered**2).sum(axis=1).max() > CUT * power:
+            return cls(nystrom, center, np.zeros((features.shape[1], 1)))
         values, vectors = eigh((centered * share[:, None]).T @ centered)
         keep = np.argsort(values)[::-1][:n]
         keep = keep[values[keep] > 1e4 * CUT * values.max()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,16 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
 from mixent.base.background import Background
+from mixent.base.few_rows import ask, few_rows
 from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial, Precomputed
 from mixent.base.recipes import Recipe, Setting, Shape
-from mixent.base.registry import register
+from mixent.base.registry import register, sizes_of, sizes_of_columns
+from mixent.base.saved_state import Part, Several, Sizes, Values, free, index, positive, real, shares, size
 from mixent.core.driver import Run
 from mixent.data import Schema
 from mixent.hmm.model import SequenceModel
+from mixent.hmm.registration import few_sequences
+from mixent.hmm.sequences import step_schema
 from mixent.med.bayes_net import Net, NetModel
 from mixent.med.bayes_net_classifier import MEDBayesNetClassifier
 from mixent.med.calibration import Calibration
@@ -31,8 +36,9 @@ from mixent.med.gaussian_classifier import KernelComponents, MEDGaussianClassifi
 from mixent.med.gaussians import ClassNormalWisharts, NormalWishart
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace, MarginPrior
 from mixent.med.novelty import MEDNoveltyDetector
-from mixent.med.novelty_models import Emission, NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees, Scale
+from mixent.med.novelty_models import SPARE, Emission, NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees, Scale
 from mixent.med.options import GaussianPrior, Margin, Tables, Trees
+from mixent.med.spanning_trees import n_edges
 from mixent.med.tree_classifier import MEDTreeClassifier
 from mixent.med.tree_columns import CodedColumn, PowersColumn, SoftColumn, TreeColumns
 from mixent.med.tree_tables import EdgeTables
@@ -44,16 +50,157 @@ from mixent.mixtures.model import MixtureModel
 MOST_CONSTRAINTS = 2_000  # rows times other classes, with a kernel
 MOST_GAUSSIAN_COLUMNS, MOST_GAUSSIAN_ROWS, MOST_GAUSSIAN_CLASSES = 12, 1_000, 3  # encoded columns, rows, classes
 MOST_TREE_COLUMNS = 100
+LARGEST = 1e150  # coefficient of a feature: its square is finite
 STATE = {
     "schema_": Schema,
+    "classes_": np.ndarray,
     "background_": Background | None,
     "calibration_": Calibration,
     "margin_": MarginPrior,
     "run_": Run,
+    "n_rows_": size("n"),
+    "class_prior_": shares("C"),
+    "label_posterior_": free("n C"),
+    "multipliers_": free("n | n constraints"),
+    "support_": index("support", below="n"),
 }
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
+# --- files: C classes, n training rows, c continuous and m categorical columns, W encoded columns --------------------
+
+
+def all_categories(encoder: Encoder, known: Sizes) -> Sizes:
+    """Every category of the table is encoded."""
+    if tuple(encoder.sizes) != known["categories"]:
+        raise ValueError(f"sizes are {encoder.sizes}, and the columns have {known['categories']} categories")
+    return {}
+
+
+def encoded_sizes(model: Any) -> dict[str, Any]:
+    """W encoded columns and G = C - 1 coefficients of the bias; the kernel in use has numbers as parameters."""
+    sizes, fitted = sizes_of(model), vars(model)
+    if isinstance(fitted.get("kernel_"), Kernel):
+        fitted["kernel_"].check(())
+    if isinstance(encoder := fitted.get("encoder_"), Encoder):
+        sizes["W"] = len(encoder.center) + len(encoder.with_missing) + sum(encoder.sizes)
+    return {**sizes, "G": sizes["C"] - 1}
+
+
+def coded_column(column: CodedColumn, known: Sizes) -> Sizes:
+    """Every category has a cell, and with novelty detection new ones have another."""
+    if not 0 <= column.position < known["m"] or column.size - known["categories"][column.position] not in (0, SPARE):
+        raise ValueError(f"a column of {column.size} values is not a column of the table")
+    return {}
+
+
+def cells_of_columns(columns: TreeColumns, known: Sizes) -> Sizes:
+    """R cells of all columns, and E pairs of columns."""
+    if not all(isinstance(column, CodedColumn | PowersColumn | SoftColumn) for column in columns.columns):
+        raise ValueError("a column is neither coded nor quantized nor a number")
+    if columns.fill is not None and [len(fill) for fill in columns.fill] != list(columns.layout.sizes):
+        raise ValueError("fill does not have the cells of the columns")
+    return {}
+
+
+def of_columns(model: TreeModel | NetModel | NoveltyTrees, known: Sizes) -> Sizes:
+    """R cells of all columns, and E pairs of columns."""
+    layout = model.columns.layout
+    return {"R": layout.n_cells, "E": n_edges(layout.n)}
+
+
+def model_sizes(model: Any) -> dict[str, Any]:
+    """Sizes of trees and networks, and their distributions, one for each output or one for all."""
+    sizes = encoded_sizes(model)
+    sizes |= of_columns(model.model_, sizes)
+    outputs = model.model_.nets if isinstance(model.model_, NetModel) else model.model_.class_of
+    parts = model.distribution_.parts
+    if len(parts) not in (1, len(outputs)):
+        raise ValueError(f"{len(parts)} distributions are stored for {len(outputs)} outputs")
+    if isinstance(model.model_, NetModel):
+        sizes["tables"] = [net.n_cells for net in model.model_.nets]
+        if [len(part.T) for part in parts] != sizes["tables"]:
+            raise ValueError("the tables of a network do not have the cells of its columns")
+    return sizes
+
+
+def network(net: Net, known: Sizes) -> Sizes:
+    """The parents are columns before in an order without a cycle, and the tables are those of the columns."""
+    n = len(net.sizes)
+    if len(net.parents) != n or not all(0 <= u < n for parents in net.parents for u in parents):
+        raise ValueError("a parent is not a column")
+    return {}
+
+
+def networks(model: NetModel, known: Sizes) -> Sizes:
+    """A network for each class, of the columns."""
+    sizes = model.columns.layout.sizes
+    if len(model.nets) != known["C"] or any(tuple(net.sizes) != sizes for net in model.nets):
+        raise ValueError("a network does not have the columns of the table")
+    return of_columns(model, known)
+
+
+def all_classes(model: TreeModel, known: Sizes) -> Sizes:
+    """Every class has an output."""
+    if np.unique(model.class_of).tolist() != list(range(known["C"])):
+        raise ValueError("class_of does not name every class")
+    if model.tables is not None and len(model.tables) != len(model.class_of):
+        raise ValueError("tables are missing")
+    return of_columns(model, known)
+
+
+def emitted_cells(part: Emission | Scale, known: Sizes) -> Sizes:
+    """Every category has a cell, and new ones have another."""
+    if tuple(part.sizes) != tuple(n + SPARE for n in known["categories"]):
+        raise ValueError(f"sizes are {part.sizes}, and the columns have {known['categories']} categories")
+    return {"cells": sum(part.sizes)}
+
+
+def novelty_sizes(model: MEDNoveltyDetector) -> dict[str, Any]:
+    """The sizes of rows, or of the steps of rows that are sequences."""
+    by_step = isinstance(model.model_, NoveltyChain)
+    sizes = sizes_of_columns(step_schema(model.schema_) if by_step else model.schema_)
+    sizes["n"] = len(model.multipliers_)
+    more = of_columns(model.model_, sizes) if isinstance(model.model_, NoveltyTrees) else {}
+    return {**sizes, **more}
+
+
+def of_components(model: NoveltyMixture | NoveltyChain, known: Sizes) -> Sizes:
+    """The prior has counts, and a part for each component or state."""
+    K = model.n_components if isinstance(model, NoveltyMixture) else model.n_states
+    counts = (K,) if isinstance(model, NoveltyMixture) else (K, K * K)
+    if [len(part.T) for part in model.prior.parts[: len(counts)]] != [*counts]:
+        raise ValueError("the counts of the prior are not those of the components")
+    if len(model.prior.parts) != len(counts) + K:
+        raise ValueError("the prior does not have a part for each component")
+    return {}
+
+
+def all_pairs(tables: TreeTables, known: Sizes) -> Sizes:
+    """The tables are those of the columns."""
+    if tables.layout.n_cells != known.get("R", tables.layout.n_cells):
+        raise ValueError("the tables do not have the cells of the columns")
+    return {}
+
+
+def ask_kernel(kernel: FisherKernel) -> Iterator[tuple[str, Any]]:
+    """The features of a few rows of the model."""
+    is_chain = isinstance(kernel.model_, SequenceModel)
+    rows, more = few_sequences(kernel.model_) if is_chain else (few_rows(kernel.model_.schema_), {})
+    return ask(kernel, rows, **more)
+
+
+def kernel_sizes(kernel: FisherKernel) -> dict[str, Any]:
+    """No columns: they are those of the model."""
+    return {}
+
+
+ENCODED: dict[type, Any] = {
+    Encoder: Part({"center": "c", "scale": positive("c"), "with_missing": index("x", below="c")}, all_categories),
+    Linear: {},
+    Nystrom: {"landmarks": "l W", "root": "l r"},
+    Polynomial: {},
+    RBF: {},
+}
 
 
 def storable_kernel(model: BaseEstimator) -> Any:
@@ -146,22 +293,24 @@ register(
         "kernel_": Kernel | None,
         "feature_map_": Nystrom | FisherKernel | None,
     },
-    parts=(
-        Calibration,
-        Encoder,
-        Exponential,
-        Fixed,
-        DiscriminantFunction,
-        Gaussian,
-        JointDistribution,
-        Laplace,
-        Linear,
-        Margin,
-        Nystrom,
-        Polynomial,
-        Precomputed,
-        RBF,
-    ),
+    parts={
+        **ENCODED,
+        Calibration: {"offset": "C", "lapse": Values("", low=0.0, below=1.0), "prior_shift": "C"},
+        DiscriminantFunction: {
+            "weights": "r C",
+            "bias": "C",
+            "rows": index("r", below="n"),
+            "vectors": "r W",
+        },
+        Exponential: {},
+        Fixed: {},
+        Gaussian: {},
+        JointDistribution: {"bias": "G"},
+        Laplace: {},
+        Margin: {},
+        Precomputed: {},
+    },
+    sizes=encoded_sizes,
     holds=("kernel", "feature_map_"),
     to_file=storable_kernel,
     recipes=(
@@ -175,8 +324,22 @@ register(
     title="Gaussian densities by maximum entropy discrimination",
     describe=describe_gaussians,
     on_rows=margins_on_rows,
-    state={**STATE, "distribution_": ClassNormalWisharts, "encoder_": Encoder, "components_": KernelComponents | None},
-    parts=(ClassNormalWisharts, GaussianPrior, KernelComponents, NormalWishart, Wishart),
+    state={
+        **STATE,
+        "distribution_": ClassNormalWisharts,
+        "encoder_": Encoder,
+        "components_": KernelComponents | None,
+        "training_prior_": shares("C"),
+        "n_encoded_features_": size("g"),
+        "prior_gaussians_": Several(NormalWishart, "C"),
+    },
+    parts={
+        ClassNormalWisharts: {"classes": Several(NormalWishart, "C"), "bias": "G"},
+        GaussianPrior: {},
+        KernelComponents: {"center": "r", "axes": "r g"},
+        NormalWishart: {"rows": positive(""), "mean": "g", "root": "g g"},
+    },
+    sizes=encoded_sizes,
     to_file=storable_kernel,
     recipes=(
         Recipe(
@@ -195,22 +358,27 @@ register(
     describe=describe_trees,
     on_rows=margins_on_rows,
     state={**STATE, "distribution_": JointDistribution, "model_": TreeModel},
-    parts=(
-        CellLayout,
-        CodedColumn,
-        Dirichlets,
-        EdgeTables,
-        SingleTree,
-        PowersColumn,
-        Product,
-        SoftColumn,
-        TreeColumns,
-        TreeModel,
-        TreeDistribution,
-        TreeTables,
-        Tables,
-        Trees,
-    ),
+    parts={
+        CellLayout: {"sizes": index("columns", low=1)},
+        CodedColumn: Part({}, coded_column),
+        Dirichlets: {"T": positive("M"), "group": index("M", below="M")},
+        EdgeTables: {"log_marginals": "R", "log_ratios": "R R", "gains": "E", "rows": "E"},
+        SingleTree: {"T": "E"},
+        PowersColumn: {
+            "position": index("", below="c"),
+            "scale": positive(""),
+            "size": Values("", kinds="i", low=3, below=4),
+        },
+        Product: {},
+        SoftColumn: {"position": index("", below="c")},
+        TreeColumns: Part({"fill": real(None, 0.0, each=True)}, cells_of_columns),
+        TreeModel: Part({"class_of": index("S", below="C"), "log_shares": "S"}, all_classes),
+        TreeDistribution: {"T": "E"},
+        TreeTables: Part({"structure": "E"}, all_pairs),
+        Tables: {},
+        Trees: {},
+    },
+    sizes=model_sizes,
     recipes=(
         Recipe(
             "tree MED",
@@ -227,8 +395,9 @@ register(
     title="Bayesian networks by maximum entropy discrimination",
     describe=describe_net,
     on_rows=margins_on_rows,
-    state={**STATE, "distribution_": JointDistribution, "model_": NetModel, "training_prior_": np.ndarray},
-    parts=(Net, NetModel),
+    state={**STATE, "distribution_": JointDistribution, "model_": NetModel, "training_prior_": shares("C")},
+    parts={Net: Part({"sizes": index("columns", low=1)}, network), NetModel: Part({}, networks)},
+    sizes=model_sizes,
     to_file=storable_structure,
 )(MEDBayesNetClassifier)
 register(
@@ -242,11 +411,24 @@ register(
         "model_": NoveltyModel,
         "distribution_": Distribution,
         "bayes_": Distribution,
-        "offset_": float,
+        "offset_": real(""),
+        "level_": real(""),
         "margin_": MarginPrior | None,
         "run_": Run,
+        "multipliers_": free("n"),
+        "scores_": free("n"),
+        "bayes_scores_": free("n"),
+        "support_": index("support", below="n"),
     },
-    parts=(Emission, NoveltyChain, NoveltyMixture, NoveltyTrees, Scale),
+    parts={
+        Emission: Part({"d": size("c")}, emitted_cells),
+        NoveltyChain: Part({}, of_components),
+        NoveltyMixture: Part({}, of_components),
+        NoveltyTrees: Part({}, of_columns),
+        Scale: Part({"center": "c", "scale": positive("c"), "shares": real("cells", 0.0)}, emitted_cells),
+        Wishart: {"d": index("", low=1)},
+    },
+    sizes=novelty_sizes,
 )(MEDNoveltyDetector)
 register(
     "fisher-kernel",
@@ -256,9 +438,11 @@ register(
     columns=lambda kernel: kernel.model_.schema_,
     state={
         "model_": MixtureModel | SequenceModel,
-        "information_": np.ndarray,
-        "root_": np.ndarray,
-        "rank_": int,
+        "information_": "q q",
+        "root_": Values("q r", low=-LARGEST, below=LARGEST),
+        "rank_": size("r"),
     },
+    sizes=kernel_sizes,
+    ask=ask_kernel,
     holds=("model", "model_"),
 )(FisherKernel)

@@ -158,7 +158,8 @@ def _solve_fixed_margin(
 ) -> tuple[Run, Array, float, float | None]:
     """The solution for a fixed margin: the run, the multipliers, the divergence and the dual value."""
     norm = float(np.sqrt((X**2).sum(axis=1).mean())) if isinstance(problem, LinearProblem) else 1.0
-    C = FIRST_C * abs(margin.target) / max(norm, 1e-150)  # multipliers grow as the features shrink
+    # multipliers grow as the features shrink; features of zero cannot have a margin
+    C = FIRST_C * abs(margin.target) / (norm if norm > 1e-100 else 1.0)
     required = constraints.imposed & (constraints.signs != 0) & (constraints.weight > 0)[:, None]
     params = start
 

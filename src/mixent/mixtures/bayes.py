@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -25,7 +25,8 @@ from mixent.core.observers import Progress
 from mixent.data import Labels, Schema, Table, check_spread, keep_notes, read_features, read_labels, read_weights
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.explain import explain_rows
-from mixent.mixtures.fit_plan import FitPlan, Outcome
+from mixent.mixtures.fit_plan import Candidate, FitPlan, Outcome
+from mixent.mixtures.given_start import check_init, read_start, within_classes
 from mixent.mixtures.model import MixtureModel, select_columns, varying_columns
 from mixent.mixtures.options import by_likelihood
 
@@ -117,7 +118,8 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         X, y, sample_weight
             See `fit`.
         classes : list of all class labels, optional
-            Needed in the first call if its rows do not contain all classes.
+            Needed in the first call if its rows do not contain all classes. A class without rows needs a single
+            component, or shared ones; its probability is practically 0 until it has rows.
 
         Returns
         -------
@@ -145,7 +147,6 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             if isinstance(self.covariance, dict):
                 raise ValueError("covariance by class needs n_components by class or as a number, not 'auto'")
             self._structures()
-        check_choice("init", self.init, ("kmeans++", "random"))
         check_count("max_iter", self.max_iter)
         check_flag("accelerate", self.accelerate)
         check_positive("tol", self.tol, zero=True)
@@ -153,6 +154,9 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         self._group("prior").check()
         search = self._group("search")
         search.check(type(self).__name__, unused=self._unused)
+        if isinstance(self.init, Mapping):
+            raise ValueError("init must be 'kmeans++', 'random' or responsibilities of shape (n, K); got a dict")
+        check_init(self.init, searched=isinstance(self.n_components, str), grown=search.grown)
         if not isinstance(self.n_components, str):
             search.check_idle(self.n_components, "cv")
 
@@ -183,6 +187,11 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         block = select_columns(table, varying, soft, weight)
         prior = read_class_prior(self.class_prior, labels.classes)
         return FitPlan(self, block, table.schema.sizes, seed, codes, labels.classes, prior)
+
+    def _start(self, plan: FitPlan, candidate: Candidate) -> None:
+        """Start the plan from the responsibilities passed as `init`, if any."""
+        start = read_start(self.init, plan.table.n_rows, candidate.n_components, 0, np.empty(0, dtype=int))
+        plan.start = within_classes(start, plan.codes, candidate.mask(plan.n_classes), plan.classes)
 
     def _set_fitted(self, outcome: Outcome, labels: Labels, schema: Schema) -> None:
         fitted, candidate = outcome.fitted, outcome.candidate

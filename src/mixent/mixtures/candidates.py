@@ -55,7 +55,7 @@ class Unit:
         return plan.of_class(c)
 
     def first(self, plan: FitPlan, name: str) -> Candidate:
-        return Candidate((1,), (name,), False, plan.default_rows(), local=self.shared, shared=self.shared)
+        return Candidate((1,), (name,), False, plan.default_rows(), shared=self.shared)
 
 
 @dataclass(frozen=True)

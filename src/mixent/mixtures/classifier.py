@@ -46,9 +46,9 @@ class MixtureClassifier(BayesMixture):
     across_classes : bool, default=False
         Whether what is "equal" in the covariance structure is equal for all classes, or only within each class.
     prior : "auto", float, None or MixturePrior, default="auto"
-        Number of pseudo-rows that shrink each covariance towards the covariance within classes; "auto" is the number of
-        numeric columns + 2, or is selected together with the components. None is maximum likelihood. A `MixturePrior`
-        also has the smoothing of categorical columns.
+        Number of pseudo-rows that shrink each covariance towards a common covariance within the components; "auto" is
+        the number of numeric columns + 2, or is selected together with the components. None is maximum likelihood. A
+        `MixturePrior` also has the smoothing of categorical columns.
     class_prior : "empirical", (C,) array or dict of label -> probability, default="empirical"
         Class priors: estimated with the other parameters, or fixed at these values.
     training : "likelihood", "conditional", "error", Conditional or MinimumError, default="likelihood"
@@ -57,8 +57,10 @@ class MixtureClassifier(BayesMixture):
     search : None, str or Search, default=None
         How components are found and, with n_components="auto", selected: a criterion ("cv", "bic", "icl", "dic",
         "dic_robust", "cbic") or a `Search`. The default criterion is "cv", with up to 8 components for each class.
-    init : "kmeans++" or "random", default="kmeans++"
-        Initialization of the components of each class.
+    init : "kmeans++", "random" or (n, K) array, default="kmeans++"
+        Initialization of the components of each class: k-means, randomly drawn rows as centers, or responsibilities
+        with a column for each of the K components of all classes, in the order of `classes_`. Of a labelled row, only
+        those for the components of its class are used.
     tol : float, default=1e-5
         EM stops when the gain of a pass is below this value, in nats per row.
     max_iter : int, default=500
@@ -88,7 +90,7 @@ class MixtureClassifier(BayesMixture):
         Index of the class of each component.
     class_given_component_ : (C, K) array
         p(class | component).
-    means_, covariances_, category_probabilities_
+    means_, covariances_, precisions_, category_probabilities_
         Parameters of the components, see `GaussianMixture`.
     n_components_ : (C,) array of int
         Number of components of each class.
@@ -164,7 +166,7 @@ class MixtureClassifier(BayesMixture):
         class_prior: Any = "empirical",
         training: str | Conditional | MinimumError = "likelihood",
         search: str | Search | None = None,
-        init: str = "kmeans++",
+        init: Any = "kmeans++",
         tol: float = 1e-5,
         max_iter: int = 500,
         accelerate: bool = True,
@@ -201,6 +203,7 @@ class MixtureClassifier(BayesMixture):
             outcome = grown_classes(plan, self._candidate(labels.classes, plan), show)
         else:
             candidate = self._candidate(labels.classes, plan)
+            self._start(plan, candidate)
             outcome = Outcome(plan.fit(candidate, None if training else show)[0], candidate)
         if training is None:
             return outcome
@@ -223,10 +226,14 @@ class MixtureClassifier(BayesMixture):
 
     def _check_classes(self, plan: FitPlan) -> None:
         missing = np.flatnonzero(plan.class_rows() == 0)
-        if len(missing):
-            name = plan.classes.tolist()[missing[0]]
+        if len(missing) == 0:
+            return
+        searched = isinstance(self.n_components, str)
+        counts = () if searched else by_class("n_components", self.n_components, plan.classes, int)
+        if searched or max(counts[c] for c in missing) > 1:
             raise ValueError(
-                f"class {name!r} has no rows in the first batch; the first batch must contain rows of every class"
+                f"class {plan.classes.tolist()[missing[0]]!r} has no rows in the first batch, so that its components "
+                "cannot be initialized; give rows of every class, or set n_components=1"
             )
 
     def _candidate(self, classes: np.ndarray, plan: FitPlan) -> Candidate:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from mixent.base.capabilities import IGNORED, NOTHING, CapableTags, able
 from mixent.base.convergence import warn_unconverged
-from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_share
+from mixent.base.params import check_count, check_flag, check_positive, check_share
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
 from mixent.core.starts import Starts
@@ -20,7 +20,7 @@ from mixent.data import Schema, Table, check_spread, keep_notes, read_features, 
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
 from mixent.mixtures.fit_plan import Candidate, FitPlan
 from mixent.mixtures.fitting import Fitted
-from mixent.mixtures.init import Partition
+from mixent.mixtures.given_start import check_init, read_start
 from mixent.mixtures.model import MixtureModel, select_columns, varying_columns
 from mixent.mixtures.options import MixturePrior, Search
 from mixent.mixtures.predict import entropy_of
@@ -29,7 +29,7 @@ from mixent.mixtures.problem import MixtureParams, MixtureProblem
 if TYPE_CHECKING:
     from mixent.mixtures.growth import Stage
 
-STRUCTURES = tuple(name for name in COVARIANCES if name.isupper())
+STRUCTURES = tuple(COVARIANCES)
 
 
 class GaussianMixture(DensityMixin, MixtureModel):
@@ -48,18 +48,21 @@ class GaussianMixture(DensityMixin, MixtureModel):
         Number of components. "auto" selects it, see `search`.
     covariance : str, list of str, or "auto", default="VVV"
         One of the 14 covariance structures of Celeux and Govaert [2]_, whose letters stand for volume, shape and
-        orientation: Equal, Variable or Identity (EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV); or
-        scikit-learn's names "spherical", "diag", "tied", "full". From a list, or with "auto" from all 14, the best
-        structure is selected.
+        orientation: Equal, Variable or Identity (EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV).
+        scikit-learn's "spherical", "diag", "tied" and "full" are VII, VVI, EEE and VVV. From a list, or with "auto"
+        from all 14, the best structure is selected.
     prior : "auto", float, None or MixturePrior, default="auto"
-        Number of pseudo-rows that shrink each covariance towards the covariance within the initial clusters; "auto" is
+        Number of pseudo-rows that shrink each covariance towards a common covariance within the components; "auto" is
         the number of numeric columns + 2 (compare [4]_), None is maximum likelihood. A `MixturePrior` also has the
         smoothing of categorical columns.
     search : None, "bic", "icl", "cv" or Search, default=None
         How components are found and, if there is a choice, how their number and structure are selected: a criterion or
         a `Search`. The default criterion is "bic", with up to 9 components.
-    init : "kmeans++", "random" or (n, K) array, default="kmeans++"
-        Initialization of EM: k-means on a sample of the rows, randomly drawn rows as centers, or responsibilities.
+    init : "kmeans++", "random", (n, K) array or dict, default="kmeans++"
+        Initialization of EM: k-means on a sample of the rows, randomly drawn rows as centers, responsibilities, or a
+        dict of initial parameters with one or more of "weights" (K,), "means" (K, d), and "covariances" or "precisions"
+        (K, d, d) or their diagonals (K, d). With means, each row starts in the component of the nearest mean. Other
+        parameters are estimated from the initial components.
     n_init : int, default=1
         Number of initializations. Each is run for a few passes, and the best is continued; see `starts_`.
     tol : float, default=1e-6
@@ -89,6 +92,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
         Means of the numeric columns.
     covariances_ : (K, d, d) array
         Covariances of the numeric columns.
+    precisions_ : (K, d, d) array
+        Inverses of the covariances; constant columns have an infinite precision.
     category_probabilities_ : dict of column -> (K, values) array
         Probabilities of the values of each categorical column.
     n_components_ : int
@@ -99,6 +104,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
         Number of free parameters.
     lower_bound_ : float
         Objective per unit of weight.
+    lower_bounds_ : list of float
+        Objective per unit of weight after each iteration.
     run_ : Run
         Result of EM: `status`, `trace` (one entry per pass), `objective`.
     search_ : list of dict
@@ -264,6 +271,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         self, plan: FitPlan, counts: list[int], names: list[str], schema: Schema, varying: np.ndarray, show: Any
     ) -> tuple[Fitted, Starts | None, list[dict], list[Stage]]:
         """Return the best fit, the starts of a single fit, the records of a search, and the stages of growth."""
+        plan.start = read_start(self.init, plan.table.n_rows, counts[0], len(schema.continuous), varying)
         if len(counts) * len(names) > 1:
             from mixent.mixtures.clustering_search import search  # loaded when used
 
@@ -275,11 +283,12 @@ class GaussianMixture(DensityMixin, MixtureModel):
             path = list(grow(plan, plain_candidate(plan, 1, names[0]), counts[0], by=growth_rule(plan), show=show))
             return path[-1].fitted, None, [], path
         candidate = plain_candidate(plan, counts[0], names[0])
-        partitions = starts_of(plan, counts[0])
+        partitions = plan.parts(candidate, self.n_init)
         problem = plan.problem(candidate, partitions[0])
         again = self.warm_start and hasattr(self, "params_")
         warm = _continued(self, problem, schema, varying, counts[0]) if again else None
-        fitted, starts = plan.fit(candidate, show, starts=partitions, warm=warm)
+        before = self.problem_ if warm is not None else None
+        fitted, starts = plan.fit(candidate, show, starts=partitions, warm=warm, before=before)
         return fitted, starts, [], []
 
     def _check(self) -> tuple[list[int], list[str]]:
@@ -300,17 +309,13 @@ class GaussianMixture(DensityMixin, MixtureModel):
         check_share("forgetting", self.forgetting)
         for name in ("accelerate", "warm_start"):
             check_flag(name, getattr(self, name))
-        if search.grown and (self.warm_start or not isinstance(self.init, str)):
-            option = "warm_start=True" if self.warm_start else "init as responsibilities"
-            raise ValueError(f"{option} is only used with growth='restart'; got growth='incremental'")
+        if search.grown and self.warm_start:
+            raise ValueError("warm_start=True is only used with growth='restart'; got growth='incremental'")
         check_count("n_init", self.n_init)
         check_count("max_iter", self.max_iter)
         check_positive("tol", self.tol, zero=True)
         self._group("prior").check()
-        if isinstance(self.init, str):
-            check_choice("init", self.init, ("kmeans++", "random"))
-        elif len(counts) > 1:
-            raise ValueError("init as responsibilities has a column per component; set n_components to their number")
+        check_init(self.init, searched=len(counts) > 1, grown=search.grown)
         return counts, names
 
     def _set_fitted(self, fitted: Fitted, starts: Starts | None, schema: Schema, plan: FitPlan) -> None:
@@ -321,7 +326,9 @@ class GaussianMixture(DensityMixin, MixtureModel):
         self.n_components_ = fitted.params.n_components
         gaussian = fitted.problem.family.gaussian
         self.covariance_ = gaussian.groups[0].structure if gaussian is not None else None
-        self.lower_bound_ = fitted.run.objective / max(plan.total_weight, 1e-300)
+        weight = max(plan.total_weight, 1e-300)
+        self.lower_bound_ = fitted.run.objective / weight
+        self.lower_bounds_ = [objective / weight for objective in fitted.run.objectives]
 
     @property
     def weights_(self) -> Array:
@@ -402,33 +409,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
 
 def plain_candidate(plan: FitPlan, n_components: int, name: str) -> Candidate:
     """Return the candidate of a mixture without classes."""
-    return Candidate((n_components,), (name,), False, plan.default_rows(), local=True)
-
-
-def starts_of(plan: FitPlan, n_components: int) -> list[Partition]:
-    """Return the initial partitions, or the responsibilities passed as `init`."""
-    est = plan.est
-    if not isinstance(est.init, str):
-        resp = read_responsibilities(est.init, plan.table.n_rows, n_components)
-        return [Partition(np.arange(plan.table.n_rows), resp)]
-    return [plan.partition((n_components,), number) for number in range(est.n_init)]
-
-
-def read_responsibilities(init: Any, n_rows: int, n_components: int) -> Array:
-    """Check and normalize the responsibilities passed as `init`."""
-    try:
-        resp = np.asarray(init, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"init must be 'kmeans++', 'random' or a table of responsibilities; {error}") from error
-    if resp.shape != (n_rows, n_components):
-        raise ValueError(
-            f"init must be 'kmeans++', 'random' or responsibilities of shape ({n_rows}, {n_components}); "
-            f"got {resp.shape}"
-        )
-    sums = resp.sum(axis=1, keepdims=True)
-    if not np.isfinite(resp).all() or (resp < 0).any() or (sums <= 0).any():
-        raise ValueError("init responsibilities must be finite, >= 0, with a positive sum in every row")
-    return resp / sums
+    return Candidate((n_components,), (name,), False, plan.default_rows())
 
 
 def _continued(

@@ -12,10 +12,10 @@ from mixent.core.blocks import Block
 from mixent.core.observers import Progress
 from mixent.core.starts import Starts
 from mixent.mixtures.candidates import PATIENCE, map_tasks, worker_copy
-from mixent.mixtures.clustering import plain_candidate, starts_of
+from mixent.mixtures.clustering import plain_candidate
 from mixent.mixtures.fit_plan import FitPlan
 from mixent.mixtures.fitting import Fitted
-from mixent.mixtures.growth import By, Stage, grow, passes_of
+from mixent.mixtures.growth import By, Stage, grow
 from mixent.mixtures.predict import entropy_of, log_density, responsibilities
 
 
@@ -60,8 +60,9 @@ def try_structure(task: tuple[FitPlan, list[int], str]) -> list[Trial]:
         return list(_grown(plan, counts, name))
     trials = []
     for k in counts:
-        fitted, starts = plan.fit(plain_candidate(plan, k, name), starts=starts_of(plan, k))
-        record = _record(fitted, plan, k, name) | {"evaluations": passes_of(starts) * plan.table.n_rows * k}
+        candidate = plain_candidate(plan, k, name)
+        fitted, starts = plan.fit(candidate, starts=plan.parts(candidate, plan.est.n_init))
+        record = _record(fitted, plan, k, name) | {"evaluations": starts.n_passes * plan.table.n_rows * k}
         if plan.search.criterion == "cv":
             record["cv"] = _held_out(plan, k, name)
         trials.append(Trial(fitted, starts, record, None))
@@ -114,7 +115,8 @@ def _held_out(plan: FitPlan, n_components: int, name: str) -> float:
     total = 0.0
     for part, held in _folds(plan):
         count = min(n_components, part.table.n_rows)
-        fitted, _ = part.fit(plain_candidate(part, count, name), starts=starts_of(part, count))
+        candidate = plain_candidate(part, count, name)
+        fitted, _ = part.fit(candidate, starts=part.parts(candidate, part.est.n_init))
         total += _log_density(fitted, held)
     return -2 * total
 

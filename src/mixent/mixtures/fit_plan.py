@@ -14,31 +14,43 @@ from typing import Any
 import numpy as np
 
 from mixent.base.executors import choose_executor
-from mixent.core.arrays import Array
+from mixent.core.arrays import Array, safe_log
 from mixent.core.blocks import ArrayBlocks, Block
-from mixent.core.driver import Event, Observer, Run, Stop
+from mixent.core.driver import Event, Observer, Run, Status, Stop, run
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress, ShowProgress
 from mixent.core.proposals import Squarem
-from mixent.core.starts import Starts, best_of
+from mixent.core.starts import Starts, best_of, unfinished
 from mixent.families.gaussian.family import Group
-from mixent.families.gaussian.prior import Prior
+from mixent.families.gaussian.prior import Prior, common_variances
 from mixent.families.product import ProductFamily
 from mixent.mixtures.fitting import (
+    RESCALINGS,
     Fitted,
     blocks,
+    component_covariance,
+    evenly_spaced,
     finish,
     make_family,
+    part_variances,
     pooled_covariance,
+    rescaled,
+    scaled_to,
     shrunk,
-    within_scatter,
 )
+from mixent.mixtures.given_start import GivenStart
 from mixent.mixtures.init import Partition, Summary, cluster, from_partition, one_hot, sample_rows, summarize
 from mixent.mixtures.online import PastStatistics, past_statistics
 from mixent.mixtures.options import MixturePrior, Search
+from mixent.mixtures.predict import each_row
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 QUICK = Stop(1e-3, 60)  # for fits that are only compared
+
+
+def loose(stop: Stop) -> Stop:
+    """Return the rule of a first run, after which the prior is computed again: looser, unless it is short anyway."""
+    return stop if stop.max_passes <= QUICK.max_passes else Stop(max(stop.tol, QUICK.tol), QUICK.max_passes)
 
 
 @dataclass(frozen=True)
@@ -50,7 +62,7 @@ class Candidate:
     across: bool  # all classes form one structure group
     prior_rows: float | None
     noise: float = 0.0  # added to every row in training, relative to the variance of each column
-    local: bool = False  # prior from the covariance within the initial clusters instead of within the classes
+    local: bool = True  # prior from the covariance within the components instead of within the classes
     shared: bool = False  # every class may use every component
 
     @property
@@ -120,15 +132,17 @@ class FitPlan:
         self.codes = np.zeros(table.n_rows, dtype=np.int8) if codes is None else codes
         self.classes = np.zeros(1) if classes is None else classes
         self.class_prior = class_prior
+        self.start: GivenStart | None = None  # what the user gives to start from
         self.quick = False  # stop early, since the fits are only compared
 
     def take(self, rows: np.ndarray) -> FitPlan:
         """Return the plan for some of the rows."""
         other = copy(self)
-        for cached in ("summary", "target"):
+        for cached in ("summary", "target", "class_variances"):
             other.__dict__.pop(cached, None)
         other.table = replace(self.table.take(rows), rows=None)
         other.codes = self.codes[rows]
+        other.start = self.start and self.start.take(rows)
         return other
 
     def of_class(self, c: int) -> FitPlan:
@@ -138,7 +152,7 @@ class FitPlan:
         other.table = replace(other.table, label=None)
         other.codes, other.classes = np.zeros(other.table.n_rows, dtype=np.int8), self.classes[[c]]
         other.seed = int(np.random.default_rng((self.seed, c)).integers(2**31 - 1))
-        other.__dict__.update(summary=self.summary, target=self.target)
+        other.__dict__.update(summary=self.summary, target=self.target, class_variances=self.class_variances)
         return other
 
     def with_learned_priors(self) -> FitPlan:
@@ -192,33 +206,29 @@ class FitPlan:
         """Return the default number of pseudo-rows of the prior."""
         return self.prior_options.rows(len(self.summary.center))
 
+    @cached_property
+    def class_variances(self) -> tuple[Array, Array]:
+        """Degrees of freedom and variances of the classes, (C, d) each."""
+        rows = evenly_spaced(np.flatnonzero(self.positive & (self.codes >= 0)))
+        return part_variances(self.table, Partition(rows, one_hot(self.codes[rows], self.n_classes)))
+
     def prior(self, candidate: Candidate, start: Partition) -> Prior | None:
-        """Return the prior, which shrinks each covariance towards K^(-2/d) times the covariance within classes.
+        """Return the prior, which shrinks each covariance towards a common one: see `component_covariance`.
 
-        The factor accounts for K components sharing the volume of a class. With `local`, the target is the covariance
-        within the initial clusters, which is not inflated by the distances between clusters, plus a small share of the
-        former (more for small clusters), which keeps it positive definite.
+        With one component per class, the parts are the classes. Otherwise they are those of the partition, with
+        reference K^(-2/d) times the covariance within classes, since K components share the volume of a class; the
+        reference itself if `local` is False.
         """
-        d = len(self.summary.center)
-        if candidate.prior_rows is None or d == 0:
+        d, rows = len(self.summary.center), candidate.prior_rows
+        if rows is None or d == 0:
             return None
-        shrink = np.repeat(np.array(candidate.counts, dtype=float) ** (-2 / d), candidate.counts)
-        cov = self.target * shrink[:, None, None]
-        if candidate.local and (candidate.shared or candidate.n_components > self.n_classes):
-            within, rows = self._within(start)
-            share = max(1e-8, 1 - rows / (10 * d))
-            cov = (1 - share) * within + share * cov
-        return Prior(np.array(candidate.prior_rows), cov, np.zeros(d), np.array(0.0))
-
-    def _within(self, start: Partition) -> tuple[Array, float]:
-        """Return the covariance within the parts of a partition, and its degrees of freedom."""
-        part = replace(self.table.take(start.rows), rows=None, label=None)
-        n_parts = start.resp.shape[1]
-        with self.executor(1) as executor:
-            members = start.resp.__getitem__
-            scatter, mass = within_scatter(self.summary, ArrayBlocks(part), members, n_parts, executor)
-        rows = max(mass - n_parts, 0.0)
-        return shrunk(scatter / max(rows, 1.0), self.summary, rows), rows
+        cov = scaled_to(self.target, common_variances(rows, *self.class_variances, np.diagonal(self.target)))
+        if candidate.shared or candidate.n_components > self.n_classes:
+            cov = cov * float(np.mean(np.array(candidate.counts, dtype=float) ** (-2 / d)))
+            if candidate.local:
+                with self.executor(1) as executor:
+                    cov = component_covariance(rows, self.table, start, self.summary, cov, executor)
+        return Prior.of_covariances(rows, cov, self.total_weight)
 
     def problem(self, candidate: Candidate, start: Partition) -> MixtureProblem:
         prior = self.prior(candidate, start)
@@ -234,8 +244,15 @@ class FitPlan:
         starts: list[Partition] | None = None,
         warm: MixtureParams | None = None,
         quick: bool = False,
+        rescale: bool = True,
+        before: MixtureProblem | None = None,
     ) -> tuple[Fitted, Starts]:
-        """Run EM from partitions of the rows (or from `warm`); `quick` stops early, to compare candidates."""
+        """Run EM from partitions of the rows (or from `warm`); `quick` stops early, to compare candidates.
+
+        The prior is computed from the first partition; if `warm` is the solution of an earlier problem `before`, from
+        the components, or it is the earlier prior if that is about the same. With `rescale`, it is computed again from
+        the rows of each component after a first run of EM, if this changes the variance of a component noticeably.
+        """
         est = self.est
         if candidate.prior_rows is None:
             self._check_rank(candidate)
@@ -245,23 +262,80 @@ class FitPlan:
         with self.executor(max(candidate.counts)) as executor:
             starts = starts or self.parts(candidate)
             problem = self.problem(candidate, starts[0])
+            rescale = rescale and not (quick or self.quick) and candidate.local and candidate.is_mixture
+            rescale = rescale and candidate.prior_rows is not None
+            if before is not None and warm is not None and rescale:
+                problem = self.problem(candidate, self.assigned(candidate, warm, starts[0].rows))
+                rescale = self._differs(before, problem, warm)
+                problem = problem if rescale else _with_prior(problem, before)
             source = self.source(problem.family, max(candidate.counts))
             params = [warm] if warm is not None else self._initial_params(problem, candidate, starts, executor)
             last: deque[Event] = deque(maxlen=1)
             observers: list[Observer] = [last.append]
-            result = best_of(
-                problem,
-                source,
-                params,
-                stop=stop,
-                executor=executor,
-                observers=observers if show is None else [*observers, ShowProgress(show, est.max_iter)],
-                propose=Squarem() if est.accelerate and candidate.is_mixture else None,
-            )
+            options: dict[str, Any] = {
+                "executor": executor,
+                "observers": observers if show is None else [*observers, ShowProgress(show, est.max_iter)],
+                "propose": Squarem() if est.accelerate and candidate.is_mixture else None,
+            }
+            if rescale:
+                problem, result = self._rescaling(problem, candidate, source, params, starts[0].rows, stop, options)
+            else:
+                result = best_of(problem, source, params, stop=stop, **options)
             statistics = self._statistics(problem, source, result.run, last, executor)
         short = tuple(replace(r, last=None) for r in result.short)
         starts_result = replace(result, short=short, run=replace(result.run, last=None))
         return finish(problem, result.run, statistics), starts_result
+
+    def _rescaling(
+        self,
+        problem: MixtureProblem,
+        candidate: Candidate,
+        source: ArrayBlocks,
+        params: list[MixtureParams],
+        rows: np.ndarray,
+        stop: Stop,
+        options: dict[str, Any],
+    ) -> tuple[MixtureProblem, Starts]:
+        """Run EM to a loose tolerance, compute the prior again until it is about the same, and continue to `stop`."""
+        brief = loose(stop)
+        result = best_of(problem, source, params, stop=brief, **options)
+        current, passes = result.run, result.n_passes
+        for _ in range(RESCALINGS):
+            other = self._rescaled(problem, candidate, current, rows)
+            if other is None:
+                break
+            problem, current = other, run(other, source, current.params, stop=brief, **options)
+            passes += len(current.trace)
+        if unfinished(current, brief, stop):
+            assert current.last is not None
+            passes += 1 - len(current.last.trace)
+            current = run(problem, source, resume=current.last, stop=stop, **options)
+            passes += len(current.trace)
+        result = replace(result, run=current)
+        return problem, replace(result, more_passes=passes - result.n_passes)
+
+    def _rescaled(
+        self, problem: MixtureProblem, candidate: Candidate, run: Run, rows: np.ndarray
+    ) -> MixtureProblem | None:
+        """Return the problem with the prior of the parts that the components define, None if it is about the same."""
+        gaussian = problem.family.gaussian
+        if gaussian is None or gaussian.prior is None or run.status is not Status.CONVERGED:
+            return None
+        other = self.problem(candidate, self.assigned(candidate, run.params, rows))
+        return other if self._differs(problem, other, run.params) else None
+
+    def _differs(self, before: MixtureProblem, after: MixtureProblem, params: MixtureParams) -> bool:
+        mass = params.weights.sum(axis=0) * self.total_weight
+        return rescaled(before.family, after.family, params.components, mass)
+
+    def assigned(self, candidate: Candidate, params: MixtureParams, rows: np.ndarray) -> Partition:
+        """Return a partition of some rows: each belongs to its most probable component, given its class if known."""
+        family = make_family(candidate.groups, self.summary, self.sizes, None, 0.0, self.prior_options.smoothing)
+        problem, K, codes = MixtureProblem(family), params.n_components, self.codes[rows]
+        table = replace(self.table.take(rows), rows=None, label=None)
+        log_prob = each_row(problem, params, table, lambda r, b: problem.log_components(r, b).T, K, self.est.n_jobs)
+        weights = np.where((codes >= 0)[:, None], params.weights[codes], params.weights.sum(axis=0))
+        return Partition(rows, one_hot((log_prob + safe_log(weights)).argmax(axis=1), K))
 
     @staticmethod
     def _statistics(
@@ -293,6 +367,8 @@ class FitPlan:
         for start in starts:
             counts = self._counts(candidate, start)
             initial = from_partition(problem.family, self.summary, self.table, start, counts, executor)
+            if self.start is not None:
+                initial = self.start.applied(initial, problem.family)
             if self.class_prior is not None:  # from the first pass on: otherwise the objective would decrease
                 within = initial.weights / initial.weights.sum(axis=1, keepdims=True)
                 initial = replace(initial, weights=self.class_prior[:, None] * within)
@@ -314,7 +390,10 @@ class FitPlan:
         return candidate.mask(self.n_classes) * mass
 
     def parts(self, candidate: Candidate, n_starts: int = 1) -> list[Partition]:
-        """Return the initial partitions."""
+        """Return the initial partitions, or the one that the user gives."""
+        given = None if self.start is None else self.start.partition(self.table, self.summary.scale)
+        if given is not None:
+            return [given]
         if candidate.shared:
             return [self._shared_partition(candidate.n_components, number) for number in range(n_starts)]
         return [self.partition(candidate.counts, number) for number in range(n_starts)]
@@ -363,3 +442,12 @@ class FitPlan:
                 f"class {self.classes.tolist()[few[0]]!r} has {rows[few[0]]} row(s), too few to estimate a covariance "
                 "by maximum likelihood; use prior='auto' or across_classes=True"
             )
+
+
+def _with_prior(problem: MixtureProblem, before: MixtureProblem) -> MixtureProblem:
+    """Return the problem with the covariance of the prior of an earlier one."""
+    gaussian, earlier = problem.family.gaussian, before.family.gaussian
+    if gaussian is None or earlier is None or gaussian.prior is None or earlier.prior is None:
+        return problem
+    prior = replace(gaussian.prior, cov=earlier.prior.cov)
+    return replace(problem, family=replace(problem.family, gaussian=replace(gaussian, prior=prior)))

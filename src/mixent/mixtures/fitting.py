@@ -14,12 +14,16 @@ from mixent.core.executors import Executor
 from mixent.families.categorical import CategoricalFamily
 from mixent.families.gaussian.family import GaussianFamily, Group
 from mixent.families.gaussian.kernels import quadratic_pays
-from mixent.families.gaussian.prior import Prior
-from mixent.families.product import ProductFamily
-from mixent.mixtures.init import Members, Summary, flat_components, membership_moments, one_hot
+from mixent.families.gaussian.prior import Prior, common_variances
+from mixent.families.product import Components, ProductFamily
+from mixent.mixtures.init import Members, Partition, Summary, flat_components, membership_moments, one_hot
 from mixent.mixtures.online import PastStatistics
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
+VARIANCE_ROWS = 4_000  # rows of the sample from which the scale of a prior is estimated
+RESCALINGS = 5  # largest number of times that the prior is computed again after convergence ...
+NOTICEABLE = 0.02  # ... if this changes the variance of a component by more than this share
+LEAST_SHRINKAGE = 1e-3  # of the correlations in the target of a prior, which must not be nearly singular
 FEATURE_BYTES = 4 << 20  # size of the temporary arrays of a block
 
 
@@ -78,9 +82,86 @@ def within_scatter(
 def shrunk(cov: Array, summary: Summary, rows: float) -> Array:
     """Return a covariance suited as the target of a prior: positive definite, correlations shrunk with few rows."""
     d = len(cov)
-    weight = d / (rows + d)  # with few rows, correlations are mostly noise
+    weight = max(d / (rows + d), LEAST_SHRINKAGE)  # with few rows, correlations are mostly noise
     floor = (1e-6 * summary.scale) ** 2
     return (1 - weight) * cov + np.diag(weight * np.diagonal(cov) + floor)
+
+
+def evenly_spaced(rows: np.ndarray) -> np.ndarray:
+    """Return at most 4,000 of the rows."""
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), VARIANCE_ROWS)).astype(np.intp)]
+
+
+def part_variances(table: Block, start: Partition) -> tuple[Array, Array]:
+    """Return m_k and v_k for `common_variances`: degrees of freedom and variances of the parts of a partition, (K, d).
+
+    They are those of at most 4,000 rows. Missing values are left out. Equal values do not contribute to the degrees of
+    freedom, since they carry no information about the scale: a column that is constant within a part would otherwise
+    suggest a scale of zero.
+    """
+    some = evenly_spaced(np.arange(len(start.rows)))
+    rows, parts = start.rows[some], start.resp[some]
+    X, weight = table.X[rows], table.row_weights[rows]
+    counts = np.zeros((start.resp.shape[1], X.shape[1]))
+    variances = np.zeros_like(counts)
+    hard = parts.argmax(axis=1)
+    for k, resp in enumerate(parts.T):
+        used = np.flatnonzero(resp * weight > 0)
+        if not len(used):
+            continue
+        observed = ~np.isnan(X[used])
+        share = (resp * weight)[used, None] * observed
+        values = np.where(observed, X[used], 0.0)
+        mass = share.sum(axis=0)
+        mean = (share * values).sum(axis=0) / np.maximum(mass, 1e-300)
+        squares = (share * (values - mean) ** 2).sum(axis=0)
+        variances[k] = squares / np.maximum(mass - 1, 0.5 * mass + 1e-300)
+        own = np.sort(X[used[hard[used] == k]], axis=0)
+        distinct = (np.diff(own, axis=0) > 0).sum(axis=0)  # NaN is last; one value less
+        counts[k] = np.minimum(distinct, np.maximum(mass - 1, 0.0))
+    return counts, variances
+
+
+def scaled_to(cov: Array, variances: Array) -> Array:
+    """Return the covariance with the same correlations and these variances."""
+    std = np.sqrt(variances / np.diagonal(cov))
+    return cov * std[:, None] * std
+
+
+def component_covariance(
+    rows: float, table: Block, start: Partition, summary: Summary, reference: Array, executor: Executor
+) -> Array:
+    """Return the covariance towards which a prior shrinks components, (d, d), from a partition of the rows.
+
+    Variances are those of `common_variances`, which do not depend on the distances between the parts. Correlations are
+    those within the parts; with few rows, these are replaced by the correlations of `reference`.
+    """
+    d, n_parts = len(reference), start.resp.shape[1]
+    part = ArrayBlocks(replace(table.take(start.rows), rows=None, label=None))
+    scatter, mass = within_scatter(summary, part, start.resp.__getitem__, n_parts, executor)
+    degrees = max(mass - n_parts, 0.0)
+    within = shrunk(scatter / max(degrees, 1.0), summary, degrees)
+    share = max(0.0, 1 - degrees / (10 * d))
+    ones = np.ones(d)
+    correlations = (1 - share) * scaled_to(within, ones) + share * scaled_to(reference, ones)
+    floor = (1e-6 * summary.scale) ** 2
+    variances = common_variances(rows, *part_variances(table, start), np.diagonal(reference))
+    return scaled_to(correlations, np.maximum(variances, floor))
+
+
+def rescaled(before: ProductFamily, after: ProductFamily, components: Components, mass: Array) -> bool:
+    """Return whether the prior of `after` changes the variance of a component noticeably, given their rows `mass`."""
+    if before.gaussian is None or after.gaussian is None or components.gaussian is None:
+        return False
+    old, new = before.gaussian.prior, after.gaussian.prior
+    if old is None or new is None:
+        return False
+    change = old.rows[:, None] * np.abs(_variances(new.cov) - _variances(old.cov))
+    return bool((change > NOTICEABLE * (mass + old.rows)[:, None] * _variances(components.gaussian.covs)).any())
+
+
+def _variances(covs: Array) -> Array:
+    return covs if covs.ndim == 2 else np.diagonal(covs, axis1=1, axis2=2)
 
 
 @dataclass(frozen=True)

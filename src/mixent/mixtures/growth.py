@@ -23,7 +23,6 @@ from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Event, Stop, rounding, run
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress
-from mixent.core.starts import Starts
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import ProductFamily
 from mixent.mixtures.fit_plan import Candidate, FitPlan
@@ -105,7 +104,7 @@ def grow(
         Called with (done, total, text) after each stage.
     """
     fitted, starts = plan.fit(first)
-    stage = _stage(first, fitted, passes_of(starts) * plan.table.n_rows * first.n_components)
+    stage = _stage(first, fitted, starts.n_passes * plan.table.n_rows * first.n_components)
     growth = _Growth(plan, first, n_candidates, n_candidates if callable(by) else n_full, by)
     while True:
         _report(show, stage, max_components)
@@ -122,7 +121,7 @@ def restart(
     for k in range(first.n_components, max_components + 1):
         candidate = replace(first, counts=(k,))
         fitted, starts = plan.fit(candidate, starts=plan.parts(candidate, n_init))
-        stage = _stage(candidate, fitted, passes_of(starts) * plan.table.n_rows * k)
+        stage = _stage(candidate, fitted, starts.n_passes * plan.table.n_rows * k)
         _report(show, stage, max_components)
         yield stage
 
@@ -143,18 +142,6 @@ def _stage(candidate: Candidate, fitted: Fitted, evaluations: int, candidates: S
 
 def _log_likelihood(fitted: Fitted) -> float:
     return float(fitted.run.objective - fitted.problem.family.log_prior(fitted.params.components))
-
-
-def passes_of(starts: Starts) -> int:
-    """Return the number of passes over the rows of all starts; resuming a short run takes one pass."""
-    if not starts.short:
-        return starts.run.n_passes
-    passes = sum(short.n_passes for short in starts.short)
-    best = starts.short[starts.best]
-    if starts.run.trace is not best.trace:
-        resumed = [step.n_pass for step in best.trace if step.accepted][-1]
-        passes += 1 + starts.run.n_passes - resumed
-    return passes
 
 
 def _report(show: Progress | None, stage: Stage, max_components: int) -> None:
@@ -194,12 +181,12 @@ class _Growth:
         if chosen is None:
             full.append(self._fit(candidate, start, doubled))
             chosen = self._best(full, candidate, before) or self._fallback(full, candidate, start, doubled)
-        passes = sum(fitted.run.n_passes for fitted in full)
+        passes = sum(len(fitted.run.trace) for fitted in full)
         evaluations = sum(p.evaluations for p in proposals) + passes * plan.table.n_rows * candidate.n_components
         return _stage(candidate, chosen, evaluations, (structured.objectives / plan.total_weight).tolist())
 
     def _fit(self, candidate: Candidate, start: Partition, warm: MixtureParams) -> Fitted:
-        return self.plan.fit(candidate, starts=[start], warm=warm)[0]
+        return self.plan.fit(candidate, starts=[start], warm=warm, rescale=False)[0]
 
     def _structured(
         self, candidate: Candidate, start: Partition, old: Fitted, free: MixtureParams, rows: np.ndarray
@@ -230,7 +217,7 @@ class _Growth:
         problem = self.plan.problem(candidate, start)
         source = self.plan.source(problem.family, candidate.n_components)
         with self.plan.executor(candidate.n_components) as executor:
-            return finish(problem, run(problem, source, doubled, stop=Stop(0.0, 1), executor=executor))
+            return finish(problem, run(problem, source, doubled, stop=Stop(0.0, 0), executor=executor))
 
 
 # --- candidates ------------------------------------------------------------------------------------------------------
@@ -262,7 +249,7 @@ def propose(
     with plan.executor(P) as executor:
         source = plan.source(problem.family, P, table)
         result = run(problem, source, start, stop=BRIEF, executor=executor, observers=[last.append])
-    evaluations = result.n_passes * plan.table.n_rows * P
+    evaluations = len(result.trace) * plan.table.n_rows * P
     if not last:
         return Proposals(result.params, np.full(P, -np.inf), [], evaluations)
     objectives = problem.each(last[-1].params, last[-1].total)

@@ -134,6 +134,21 @@ def from_partition(
     return MixtureParams(counts / counts.sum(), components)
 
 
+def with_gaussians(gaussians: Gaussians, family: GaussianFamily, means: Array | None, covs: Array | None) -> Gaussians:
+    """Return Gaussians with given means (K, d) and covariances (K, d, d) or diagonals (K, d), within the structure."""
+    if means is not None:
+        gaussians = replace(gaussians, means=means - family.center)
+    if covs is None:
+        return gaussians
+    if family.axis_aligned:
+        covs = covs if covs.ndim == 2 else np.diagonal(covs, axis1=1, axis2=2).copy()
+    elif covs.ndim == 2:
+        covs = covs[:, :, None] * np.eye(covs.shape[1])
+    gaussians = replace(gaussians, covs=covs)
+    nearest = family.unpack(family.pack(gaussians), gaussians, np.ones(len(covs)))
+    return gaussians if nearest is None else nearest  # projected on the structure
+
+
 def _with_weak_prior(family: ProductFamily, summary: Summary, n_components: int) -> ProductFamily:
     """Return the family with a prior of one pseudo-row."""
     gaussian = family.gaussian

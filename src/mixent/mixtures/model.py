@@ -294,6 +294,17 @@ class MixtureModel(FittedByRun, Estimator):
         return covs
 
     @property
+    def precisions_(self) -> Array:
+        """(K, d, d) inverses of the covariances; constant columns have an infinite precision."""
+        constant = np.setdiff1d(np.arange(len(self.constants_)), self.varying_)
+        precisions = np.zeros_like(self.covariances_)
+        precisions[:, constant, constant] = np.inf
+        if self.params_.components.gaussian is not None:
+            inverse = np.linalg.inv(self.params_.components.gaussian.full_covs())
+            precisions[:, self.varying_[:, None], self.varying_] = inverse
+        return precisions
+
+    @property
     def category_probabilities_(self) -> dict[str, Array]:
         """Probabilities (K, values) of the values of each categorical column within the components."""
         family, params = self.problem_.family.categorical, self.params_.components.categorical

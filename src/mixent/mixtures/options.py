@@ -298,8 +298,8 @@ class MixturePrior(Options):
     Parameters
     ----------
     strength : "auto", float or None, default="auto"
-        Number of pseudo-rows that shrink each covariance towards the covariance within classes, or within the initial
-        clusters if components have no class; "auto" is the number of numeric columns + 2. None is maximum likelihood.
+        Number of pseudo-rows that shrink each covariance towards a common covariance within the components; "auto" is
+        the number of numeric columns + 2. None is maximum likelihood.
     smoothing : float, default=1.0
         Number of pseudo-rows of the categorical columns of each component, with the frequencies of the whole table.
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mixent.core.arrays import Array, log_sum_exp, safe_log, softmax_columns
+from mixent.core.arrays import Array, log_sum_exp, safe_log, softmax_columns, weighted_total
 from mixent.core.blocks import Block
-from mixent.core.driver import Problem
+from mixent.core.driver import OutsideDomainError, Problem
 from mixent.core.stats import Stats
+from mixent.families.gaussian.family import SINGULAR
 from mixent.families.product import Components, ComponentStats, ProductFamily
 from mixent.show import Short
 
@@ -113,7 +114,12 @@ class MixtureProblem(Short, Problem):
         return MixtureStats(counts, moments, log_lik)
 
     def objective(self, params: MixtureParams, total: MixtureStats) -> float:
+        if (self.family.degenerate(params.components) & params.live).any():  # rounding errors, or no maximum at all
+            raise OutsideDomainError(f"the likelihood has no maximum: {SINGULAR}")
         return total.log_lik + self.log_prior(params)
+
+    def condition(self, params: MixtureParams) -> float:
+        return self.family.condition(params.components)
 
     def log_prior(self, params: MixtureParams) -> float:
         value = self.family.log_prior(params.components, params.live)
@@ -239,11 +245,9 @@ class MixtureProblem(Short, Problem):
 def _normalize(log_joint: Array, block: Block) -> float:
     """Replace log p(k, x) by weighted responsibilities in place and return the weighted log-likelihood."""
     log_lik = softmax_columns(log_joint)
-    if block.weight is None:
-        return float(log_lik.sum())
-    log_joint *= block.weight
-    # a row of weight zero is excluded, even if its density is zero
-    return float(np.where(block.weight > 0, log_lik, 0.0) @ block.weight)
+    if block.weight is not None:
+        log_joint *= block.weight
+    return weighted_total(log_lik, block.weight)
 
 
 def _class_counts(weights: Array, label: Array | None, allowed: Array | None, resp: Array) -> Array:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from mixent.base.recipes import Recipe
-from mixent.base.registry import register
+from mixent.base.registry import register, sizes_of
+from mixent.base.saved_state import Part, Sizes, Values, free, index, log_shares, positive, real, shares
 from mixent.core.driver import Run
 from mixent.data import Schema
 from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.prior import Prior
+from mixent.families.gaussian.structures import COVARIANCES
 from mixent.families.product import Components, ProductFamily
 from mixent.mixtures.classifier import MixtureClassifier
 from mixent.mixtures.clustering import GaussianMixture
@@ -22,28 +28,64 @@ from mixent.mixtures.options import Conditional, Likelihood, MinimumError, Mixtu
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 from mixent.mixtures.shared import SharedMixtureClassifier
 
-STATE = {"schema_": Schema, "problem_": MixtureProblem, "params_": MixtureParams, "run_": Run}
-PARTS = (
-    CategoricalFamily,
-    Categoricals,
-    ColumnMixture,
-    Components,
-    Conditional,
-    Fitted,
-    GaussianFamily,
-    Gaussians,
-    Group,
-    PastStatistics,
-    Likelihood,
-    MinimumError,
-    MixtureParams,
-    MixturePrior,
-    MixtureProblem,
-    Prior,
-    ProductFamily,
-    Search,
-    Stage,
-)
+# --- files: C classes, K components, c continuous columns, d of which vary, R categories of all columns --------------
+
+
+def all_categories(family: CategoricalFamily, known: Sizes) -> Sizes:
+    """Every category of the table has a probability."""
+    if tuple(family.sizes) != known.get("categories", tuple(family.sizes)):
+        raise ValueError(f"sizes are {family.sizes}, and the columns have {known['categories']} categories")
+    return {"R": sum(family.sizes)}
+
+
+def fitted_structure(group: Group, known: Sizes) -> Sizes:
+    """The structure is known, and the components are in order."""
+    if group.structure not in COVARIANCES or not 0 <= group.start <= group.stop:
+        raise ValueError(f"a group of components has structure {group.structure!r}, {group.start} to {group.stop}")
+    return {}
+
+
+def mixture_sizes(model: Any) -> dict[str, Any]:
+    """Numbers of components are below `components`."""
+    return {**sizes_of(model), "components": 1 + model.params_.n_components}
+
+
+STATE = {
+    "schema_": Schema,
+    "problem_": MixtureProblem,
+    "params_": MixtureParams,
+    "run_": Run,
+    "varying_": index("d", below="c"),
+    "constants_": free("c"),
+    "n_components_": index(" | C", below="components"),
+}
+CLASSES = {"classes_": np.ndarray, "class_prior_": shares("C"), "temperature_": positive("")}
+PARTS: dict[type, Any] = {
+    CategoricalFamily: Part({"sizes": index("m", low=1), "rows": positive("R | K R")}, all_categories),
+    Categoricals: {"log_probs": log_shares("K R")},
+    ColumnMixture: {"weights": real("k", 0.0), "means": "k", "variances": positive("k")},
+    Components: {},
+    Conditional: {},
+    Fitted: {},
+    GaussianFamily: {"center": "d", "scale": real("d", 0.0), "noise": real("d", 0.0)},
+    Gaussians: {"means": "K d", "covs": "K d | K d d", "axes": real("d d", each=True)},
+    Group: Part({}, fitted_structure),
+    PastStatistics: {"counts": real("C K", 0.0), "categories": real("K R", 0.0)},
+    Likelihood: {},
+    MinimumError: {},
+    MixtureParams: {"weights": Values("C K", low=0.0, total=1.0), "repairs": index("")},
+    MixturePrior: {},
+    MixtureProblem: {"class_prior": shares("C"), "weight_rows": real("C K", 0.0)},
+    Prior: {
+        "rows": real("K |", 0.0),
+        "cov": "K d d | K d | d d | d",
+        "mean": "K d | d",
+        "mean_rows": real("K |", 0.0),
+    },
+    ProductFamily: {},
+    Search: {},
+    Stage: Part({"log_likelihood": free(""), "objective": free(""), "candidates": free("n")}, apart=True),
+}
 
 register(
     "gaussian-mixture",
@@ -52,6 +94,7 @@ register(
     describe=describe_mixture,
     on_rows=mixture_on_rows,
     state=STATE,
+    sizes=mixture_sizes,
     parts=PARTS,
 )(GaussianMixture)
 register(
@@ -60,7 +103,8 @@ register(
     title="Bayes classifier with a mixture for each class",
     describe=describe_classifier,
     on_rows=classifier_on_rows,
-    state=STATE,
+    state={**STATE, **CLASSES},
+    sizes=mixture_sizes,
     recipes=(
         Recipe(
             "mixture",
@@ -77,7 +121,8 @@ register(
     title="Bayes classifier with mixture components shared by all classes",
     describe=describe_shared,
     on_rows=classifier_on_rows,
-    state=STATE,
+    state={**STATE, **CLASSES},
+    sizes=mixture_sizes,
     recipes=(
         Recipe(
             "shared mixture",

@@ -93,15 +93,15 @@ def _several(plan: FitPlan, names: list[str], tied: list[str], count: int, score
     strengths = _strengths(plan)
     for name in names:
         best = strengths.index(scores.best_rows(name, strengths))
-        for rows in strengths[max(0, best - 1) : best + 2]:
-            yield _candidate(plan, count, name, bool(plan.est.across_classes), rows)
+        candidate = _candidate(plan, count, name, bool(plan.est.across_classes), strengths[best])
+        yield candidate
         if len(plan.summary.center):
-            candidate = _candidate(plan, count, name, bool(plan.est.across_classes), strengths[best])
-            yield replace(candidate, local=True)
+            for rows in strengths[max(0, best - 1) : best + 2]:
+                yield replace(candidate, prior_rows=rows, local=False)
             for noise in NOISES if len(strengths) > 1 else ():
-                yield replace(candidate, prior_rows=strengths[0], local=True, noise=noise)
+                yield replace(candidate, prior_rows=strengths[0], noise=noise)
     for name in tied:
-        yield _candidate(plan, count, name, True, plan.default_rows())
+        yield replace(_candidate(plan, count, name, True, plan.default_rows()), local=False)
 
 
 def _settings(candidate: Candidate) -> dict[str, Any]:

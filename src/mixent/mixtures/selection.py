@@ -32,7 +32,6 @@ from mixent.mixtures.candidates import (
 from mixent.mixtures.fit_plan import Candidate, FitPlan, Outcome
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import Stage, grow, restart
-from mixent.mixtures.init import Partition
 from mixent.mixtures.problem import MixtureParams
 from mixent.mixtures.search import default, make_folds, search
 from mixent.warn import warn
@@ -280,9 +279,9 @@ def _together(plan: FitPlan, stages: list[Stage], paths: list[list[Stage]], sele
     counts = tuple(stage.n_components for stage in stages)
     names = tuple(stage.covariance for stage in stages)
     candidate = Candidate(counts, names, False, plan.default_rows())
-    empty = Partition(np.arange(0), np.empty((0, candidate.n_components)))  # not used by the prior within classes
     params = joined([stage.fitted for stage in stages], _class_weights(plan))
-    fitted, _ = plan.fit(candidate, starts=[empty], warm=params)
+    start = plan.assigned(candidate, params, np.flatnonzero(plan.positive & (plan.codes >= 0)))
+    fitted, _ = plan.fit(candidate, starts=[start], warm=params)
     grown: list = paths if plan.search.grown else []
     return Outcome(fitted, candidate, selected.temperature, selected.records, grown)
 

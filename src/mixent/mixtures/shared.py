@@ -45,7 +45,7 @@ class SharedMixtureClassifier(BayesMixture):
         Covariance structure (see `GaussianMixture`). With n_components="auto", the structure is selected from a list,
         or from VVI, EEE and VVV with "auto"; otherwise "auto" is "VVV".
     prior : "auto", float, None or MixturePrior, default="auto"
-        Number of pseudo-rows that shrink each covariance towards the covariance within the initial clusters; "auto" is
+        Number of pseudo-rows that shrink each covariance towards a common covariance within the components; "auto" is
         the number of numeric columns + 2, None is maximum likelihood. A `MixturePrior` also has the smoothing of
         categorical columns.
     class_prior : "empirical", (C,) array or dict of label -> probability, default="empirical"
@@ -56,8 +56,8 @@ class SharedMixtureClassifier(BayesMixture):
     search : None, str or Search, default=None
         How components are found and, with n_components="auto", selected: a criterion ("cv", "bic", "icl", "dic",
         "dic_robust", "cbic") or a `Search`. The default criterion is "cv", with up to 12 components.
-    init : "kmeans++" or "random", default="kmeans++"
-        Initialization of the clusters.
+    init : "kmeans++", "random" or (n, K) array, default="kmeans++"
+        Initialization of the clusters: k-means, randomly drawn rows as centers, or responsibilities.
     n_init : int, default=2
         Number of initializations: the first, third, ... cluster the rows of each class, the others all rows together.
         Each is run for a few passes, and the best is continued.
@@ -90,7 +90,7 @@ class SharedMixtureClassifier(BayesMixture):
         p(class | component).
     component_class_ : (K,) array of int
         Index of the most probable class of each component.
-    means_, covariances_, category_probabilities_
+    means_, covariances_, precisions_, category_probabilities_
         Parameters of the components, see `GaussianMixture`.
     n_components_ : int
         Number of components.
@@ -166,7 +166,7 @@ class SharedMixtureClassifier(BayesMixture):
         class_prior: Any = "empirical",
         training: str | Conditional | MinimumError = "likelihood",
         search: str | Search | None = None,
-        init: str = "kmeans++",
+        init: Any = "kmeans++",
         n_init: int = 2,
         tol: float = 1e-5,
         max_iter: int = 500,
@@ -210,6 +210,7 @@ class SharedMixtureClassifier(BayesMixture):
             outcome = grown_shared(plan, self._candidate(plan), show)
         else:
             candidate = self._candidate(plan)
+            self._start(plan, candidate)
             fitted, _ = plan.fit(candidate, None if training else show, starts=plan.parts(candidate, self.n_init))
             outcome = Outcome(fitted, candidate)
         if training is None:
@@ -235,4 +236,4 @@ class SharedMixtureClassifier(BayesMixture):
 
 
 def shared_candidate(plan: FitPlan, count: int, name: str) -> Candidate:
-    return Candidate((count,), (name,), False, plan.default_rows(), local=True, shared=True)
+    return Candidate((count,), (name,), False, plan.default_rows(), shared=True)

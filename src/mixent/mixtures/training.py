@@ -91,7 +91,7 @@ def train(plan: FitPlan, starts: Starts, training: TrainingPlan, show: Progress 
     result = _solve(part, start, training, passes, observers)
     if training.validation is not None and result.status is Status.MAX_PASSES and passes < plan.est.max_iter:
         message = f"the score of held-out rows did not improve after {passes} passes"
-        if passes == 1:
+        if passes == 0:
             message = "training did not improve the score of held-out rows; the initial parameters are returned"
         result = replace(result, status=Status.STOPPED, message=message)
     return Fitted(start.plain, result.params, replace(result, last=None))
@@ -179,7 +179,7 @@ class _EarlyStop:
 
     def __init__(self, problem: DiscriminativeProblem, held: ArrayBlocks, plan: FitPlan) -> None:
         self.problem, self.held, self.plan = problem, held, plan
-        self.best, self.best_pass = -np.inf, 1
+        self.best, self.best_pass = -np.inf, 0
 
     def __call__(self, event: Event) -> Halt | None:
         ready = self.problem.prepare(event.params)
@@ -205,7 +205,8 @@ def shared_starts(plan: FitPlan, candidate: Candidate, fitted: Fitted) -> Starts
     def starts(part: FitPlan) -> list[Fitted]:
         n_init = plan.est.n_init
         shared = fitted if part is plan else part.fit(candidate, starts=part.parts(candidate, n_init))[0]
-        return [shared] if candidate.n_components < part.n_classes else [shared, fit_separately(part, candidate)]
+        alone = candidate.n_components < part.n_classes or part.start is not None
+        return [shared] if alone else [shared, fit_separately(part, candidate)]
 
     return starts
 
@@ -213,7 +214,7 @@ def shared_starts(plan: FitPlan, candidate: Candidate, fitted: Fitted) -> Starts
 def fit_separately(plan: FitPlan, candidate: Candidate) -> Fitted:
     """Return the solution with components divided among the classes, as parameters of the shared model."""
     counts, structures = plan.divided(candidate.n_components), candidate.structures * plan.n_classes
-    divided = replace(candidate, counts=counts, structures=structures, shared=False, across=True, local=False)
+    divided = replace(candidate, counts=counts, structures=structures, shared=False, across=True)
     fitted, _ = plan.fit(divided)
     return replace(fitted, params=replace(fitted.params, weights=smoothed_weights(fitted.params.weights)))
 

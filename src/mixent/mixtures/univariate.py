@@ -177,13 +177,13 @@ def _maximize(problem: _Columns, grid: Grid, params: _Params, n_updates: int) ->
     index = np.arange(len(params.done))
     params = params.take(index)  # a copy to write into
     while len(index) and n_updates > 0:
-        stop = Stop(-1.0, n_updates + 1)  # the total gain does not stop the run: each unit has its own rule
+        stop = Stop(-1.0, n_updates)  # the total gain does not stop the run: each unit has its own rule
         part_problem, part = problem.take(index), grid.take(index)
         result = run(part_problem, part, params.take(index), stop=stop, executor=Serial(), observers=(_half_done,))
         params.put(index, result.params)
         if result.status is not Status.STOPPED:
             break
-        n_updates -= result.n_passes - 1
+        n_updates -= result.n_passes
         index = index[~result.params.done]
     return params
 

@@ -5,18 +5,30 @@ from __future__ import annotations
 import copy
 import inspect
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from types import NoneType
-from typing import Any, get_args
+from typing import Any
 
+import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 import mixent
 from mixent.base.background import Background
+from mixent.base.few_rows import are_proper, ask_rows
 from mixent.base.options import Options
-from mixent.base.registry import Entry, entries, find, name_in_files
+from mixent.base.registry import Entry, check_columns, entries, entry_of, find, name_in_files, sizes_of_columns
+from mixent.base.saved_state import (
+    Part,
+    Several,
+    Sizes,
+    Values,
+    check_held,
+    check_type,
+    check_values,
+    free,
+    index,
+)
 from mixent.base.text import with_library
 from mixent.core import serialize
 from mixent.core.driver import Run, Status, Step
@@ -26,8 +38,36 @@ from mixent.data import Column, Input, Schema
 from mixent.data.formats import KINDS
 from mixent.persistence import foreign as other_libraries
 
-COMMON = (Background, Column, Input, *KINDS.values(), Run, Schema, Starts, Status, Step)  # parts of any model
 ABSENT = object()
+MAX_DEPTH = 10  # of models inside of models
+MAX_SHARING = 16  # answers per model that is stored
+
+
+def _read_again(schema: Schema, known: Sizes) -> Sizes:
+    """The schema is one that JSON keeps: known kinds of columns, and plain categories."""
+    Schema.from_json(schema.to_json())
+    return {}
+
+
+def _kept_rows(background: Background, known: Sizes) -> Sizes:
+    """The rows have the columns of their schema, and its categories."""
+    sizes, codes = sizes_of_columns(background.schema), background.codes
+    if codes is not None and codes.ndim == 2 and len(codes) and not (codes.max(axis=0) < sizes["categories"]).all():
+        raise ValueError("codes holds a category that is not in the schema")
+    return {**sizes, "b": len(background.X)}
+
+
+COMMON: dict[type, Any] = {  # parts of any model
+    Background: Part({"X": free("b c"), "codes": index("b m", low=-1)}, _kept_rows),
+    Column: {},
+    Input: {},
+    **dict.fromkeys(KINDS.values(), Part({})),
+    Run: Part({"objective": free(""), "n_passes": index("")}, apart=True),
+    Schema: Part({}, _read_again),
+    Starts: {"best": index("")},
+    Status: {},
+    Step: dict.fromkeys(("objective", "gain", "step", "seconds"), free("")),
+}
 
 
 def known_classes() -> dict[str, type]:
@@ -62,13 +102,14 @@ def save(model: Any, path: str | os.PathLike[str], *, foreign: str | None = None
 def load(path: str | os.PathLike[str], *, max_bytes: int = serialize.MAX_BYTES, trusted: Sequence[str] = ()) -> Any:
     """Read a model that `save` wrote. Safe on files you do not trust: nothing in a file is ever run.
 
-    Parts that were written through skops are built by skops, and only of types it trusts by itself or that you name.
+    All numbers are checked, and the model answers a few rows; a damaged or crafted file raises `SavedFileError`. Parts
+    that were written through skops are built by skops, and only of types it trusts by itself or that you name.
 
     Parameters
     ----------
     path : file name
     max_bytes : int
-        Refuse files that unpack to more.
+        Refuse files that would take more memory. Increase it for a large model that you trust.
     trusted : list of str
         For a file with estimators of other libraries: names of types, such as "package.module.Class", that may be built
         besides those of scikit-learn and numpy that skops knows to be harmless.
@@ -84,8 +125,11 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = serialize.MAX_BYTES, 
     if not _is_model(model):
         raise SavedFileError(f"{path} holds a {type(model).__name__}, not a model")
     try:
-        _check(model, {})
-    except ValueError as error:
+        seen: dict[int, int] = {}
+        if _check(model, seen) > MAX_SHARING * len(seen):
+            raise ValueError("models that hold one model several times would take exponential time")
+        _check_answers(model, entry_of(model))
+    except Exception as error:  # a manipulated file may raise anything; callers get one type of exception
         raise SavedFileError(f"{path}: the contents are damaged ({error})") from None
     return model
 
@@ -158,16 +202,25 @@ def _refuse_foreign(value: Any, name: str) -> None:
     )
 
 
-def _check(model: Any, done: dict[int, Any]) -> None:
-    """A whole model, and whole models inside it; each once, however often it is held."""
+def _check(model: Any, seen: dict[int, int], depth: int = 0) -> int:
+    """Check a whole model and the whole models inside it, each once; return how many models answer a row.
+
+    A model that is held in several places answers several times, and what it holds, too.
+    """
     entry = _entry(model)
-    if entry is None or id(model) in done:
-        return
-    done[id(model)] = model
+    if entry is None:
+        return 1
+    if depth > MAX_DEPTH:
+        raise ValueError(f"models are nested more than {MAX_DEPTH} deep")
+    if id(model) in seen:
+        return seen[id(model)]
     state = vars(model)
     for name, kind in entry.state.items():
-        if not isinstance(state.get(name, ABSENT), kind):
-            raise ValueError(f"{name} is missing or is not of type {_name_of(kind)}")
+        if isinstance(kind, str | Values | Several):
+            if state.get(name) is None and not (isinstance(kind, Values) and kind.optional):
+                raise ValueError(f"{name} is missing")
+        else:
+            check_type(name, state.get(name, ABSENT), kind)
     _complete(model)
     for name, value in state.items():
         for options in _options_in(value):
@@ -175,9 +228,35 @@ def _check(model: Any, done: dict[int, Any]) -> None:
             if not set(vars(options)) <= parameters or (name.endswith("_") and set(vars(options)) < parameters):
                 raise ValueError(f"{name} holds a {type(options).__name__} with other parameters than its own")
             _complete(options)
-    held = [state.get(name) for name in entry.holds if name.endswith("_")]  # an option need not be fitted
-    for inner in _flat([*entry.from_file(model), *held]):
-        _check(inner, done)
+    held = list(_flat(state.get(name) for name in entry.holds if name.endswith("_")))  # an option need not be fitted
+    inner = list(_flat(entry.from_file(model))) or held
+    for part in (*held, *inner):  # first: sizes of this one may be those of what it holds
+        _check(part, seen, depth + 1)
+    entry.parameters(model)
+    check_columns(model)
+    sizes = check_values(entry.state, state, entry.sizes(model))
+    parts = _declared_parts()
+    for name, value in state.items():
+        if not isinstance(entry.state.get(name), str | Values):
+            check_held(value, parts, sizes, lambda part: _entry(part) is not None)
+    seen[id(model)] = 1 + sum(seen.get(id(part), 1) for part in inner)
+    return seen[id(model)]
+
+
+def _declared_parts() -> dict[type, Part]:
+    declared = dict(COMMON)
+    for entry in entries():
+        if isinstance(entry.parts, Mapping):
+            declared |= entry.parts
+    return {cls: part if isinstance(part, Part) else Part(part) for cls, part in declared.items()}
+
+
+def _check_answers(model: Any, entry: Entry) -> None:
+    """Try a few rows: what arrays of the right shapes hold may still not be a model."""
+    with np.errstate(all="ignore"):
+        for name, answers in entry.ask(model) if entry.ask is not None else ask_rows(model):
+            if not are_proper(name, answers):
+                raise ValueError(f"{name} gives answers that are not finite or not probabilities")
 
 
 def _complete(holder: Any) -> None:
@@ -209,8 +288,3 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
             yield from _flat(value)
         else:
             yield value
-
-
-def _name_of(kind: Any) -> str:
-    """Of a class, or of several that would do."""
-    return " or ".join("None" if part is NoneType else part.__name__ for part in get_args(kind) or (kind,))

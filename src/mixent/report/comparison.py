@@ -77,7 +77,7 @@ class _Page:
 
     def opening(self) -> list[Section]:
         advice = self.comparison.recommendation
-        problems = problems_section(self.X, list(self.comparison.problems), self.notes)
+        problems = problems_section(self.X, list(self.comparison.problems), self.notes, categorical=self.categorical)
         return [
             Section("Recommendation", [Paragraph(advice.headline, lead=True), Bullets(advice.points)]),
             Section("What was compared", _compared(self.cv, np.shape(self.X)[1])),

@@ -99,12 +99,23 @@ def columns_section(X: Any, *, categorical: Categorical = "auto") -> list[Conten
     return [Paragraph(text), columns_table(table)]
 
 
-def problems_section(X: Any, messages: Sequence[str] | None, notes: Sequence[str] = ()) -> list[Content]:
-    """Sentences on what may be wrong; `messages`: as `data_problems` lists it, None to look for it here."""
+def problems_section(
+    X: Any, messages: Sequence[str] | None, notes: Sequence[str] = (), *, categorical: Categorical = "auto"
+) -> list[Content]:
+    """Sentences on what may be wrong, and on what was done about it.
+
+    Parameters
+    ----------
+    X : array or DataFrame
+    messages : as `data_problems` lists them; None to look for them here
+    notes : further sentences
+    categorical : columns to treat as categories
+    """
+    table = read_table(X, categorical)
     if messages is None:
-        table = read_table(X)
         messages = [] if table is None else problems(table)
-    items = [_sentence(text) for text in dict.fromkeys([*messages, *notes])]
+    read = () if table is None else table.notes
+    items = [_sentence(text) for text in dict.fromkeys([*messages, *read, *notes])]
     nothing = "No problems were found: no constant, empty or suspicious column, no tiny class."
     return [Bullets(items)] if items else [Paragraph(nothing)]
 

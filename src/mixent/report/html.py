@@ -11,6 +11,7 @@ from pathlib import Path
 from string import Template
 
 from mixent.base.document import Section
+from mixent.core.writing import write_text
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -141,9 +142,8 @@ def write_report(path: str | PathLike[str], title: str, sections: Iterable[Secti
         index=f'<nav aria-label="Contents"><ol>\n{index}</ol></nav>' if len(shown) > 1 else "",
         body="\n".join(_section(i, heading, body) for i, (heading, body) in zip(ids, shown)),
     )
-    path = Path(path)
-    path.write_text(page, encoding="utf-8", newline="\n")
-    return path
+    write_text(path, page)
+    return Path(path)
 
 
 def section_ids(titles: Iterable[str]) -> list[str]:

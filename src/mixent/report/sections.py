@@ -59,7 +59,7 @@ class Subject:
         """The columns, and what may be wrong with them."""
         return [
             Section("Columns", columns_section(self.X, categorical=self.categorical)),
-            Section("Data problems", problems_section(self.X, None, self.notes)),
+            Section("Data problems", problems_section(self.X, None, self.notes, categorical=self.categorical)),
         ]
 
     def model_sections(self) -> list[Section]:

@@ -31,6 +31,14 @@ def test_a_run_that_ended_early_and_repairs_are_warned_of(run):
         warn_unconverged(repaired, "Model", searched=True)
 
 
+def test_a_run_without_a_start_is_refused(run):
+    message = "a covariance is not positive definite; check for huge values"
+    start = replace(run.trace[0], accepted=False, objective=float("-inf"))
+    refused = replace(run, status=Status.NOT_FINITE, message=message, trace=(start,))
+    with pytest.raises(ValueError, match=f"Model cannot be fitted to these rows: {message}"):
+        warn_unconverged(refused, "Model")
+
+
 def test_n_jobs_must_be_none_or_a_positive_number():
     with pytest.raises(ValueError, match="n_jobs must be None, -1 or a positive number of threads; got 0"):
         choose_executor(0, 10, 10)

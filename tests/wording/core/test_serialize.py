@@ -118,5 +118,5 @@ def test_what_is_not_known_may_be_packed(tmp_path):
 
 def test_holds_bytes_more_than_max_bytes(tmp_path):
     save(tmp_path / "m", [Stranger(), 1], CLASSES, ABOUT, pack=lambda value: zip_of(1_000_000))
-    with pytest.raises(SavedFileError, match="contains 1,000,000 bytes, more than max_bytes="):
+    with pytest.raises(SavedFileError, match="takes 1,000,000 bytes of memory, more than max_bytes="):
         load(tmp_path / "m", CLASSES, unpack=lambda parts: [len(data) for data in parts], max_bytes=500_000)

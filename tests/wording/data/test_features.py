@@ -111,10 +111,8 @@ def test_problems_name_the_column_and_the_remedy():
         }
     )
     assert problems(fit(frame)[1]) == [
-        "column 'flat' is constant (2.5): it carries no information, drop it",
         "column 'gappy' is 98 % missing: it will contribute little",
         "column 'id' has 60 categories in 100 rows: group the rare ones, or drop it if it is an identifier",
-        "column 'one' is constant (a): it carries no information, drop it",
     ]
     assert problems(fit(frame[["fine"]])[1]) == []
 
@@ -172,6 +170,8 @@ def test_problems_of_a_column_of_which_most_values_are_numbers():
             [np.inf, 1.5] * 20,
             "infinite or huge values (beyond 1e+150) are treated as missing: column 'c' (20 rows)",
         ),
+        (["a"] * 40, "constant; kept, but can be dropped: column 'c'"),
+        ([None] + [2.5] * 39, "constant; kept, but can be dropped: column 'c'"),
     ],
 )
 def test_notes_at_fit(column, note):

@@ -170,7 +170,7 @@ def put(name, value):
         ("stack", dropped("members_"), "members_ is missing or is not of type Members"),
         ("stack", dropped("run_"), "run_ is missing or is not of type Run"),
         ("stack of places", put("regions_", {"$tuple": [1]}), "regions_ has no mixture"),
-        ("chain", dropped("chains_"), "chains_ is missing or is not of type tuple"),
+        ("chain", dropped("chains_"), "chains_ is missing"),
     ],
 )
 def test_a_damaged_ensemble_is_refused(name, change, message, path):

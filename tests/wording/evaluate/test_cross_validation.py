@@ -43,6 +43,7 @@ def test_progress_counts_up_to_the_total():
     assert told[1][2] == "a, fold 1 of 3, repeat 1" and told[-1][2] == "b, fold 3 of 3, repeat 2"
 
 
+@pytest.mark.filterwarnings("ignore:class .* one row:mixent.DataWarning")
 @pytest.mark.parametrize(
     ("change", "message"),
     [

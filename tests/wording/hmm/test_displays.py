@@ -19,6 +19,7 @@ def test_sequence_must_be_one_of_the_in_x(numbers):
             StatesDisplay.from_estimator(numbers, X, wrong)
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("by", ["lengths", "groups"])
 def test_variable_must_be_one_of_those_emitted_level_same_alarm(by):
     order = np.argsort(np.tile(np.arange(12), 30), kind="stable") if by == "groups" else np.arange(360)

@@ -93,6 +93,7 @@ def test_labels_must_say_something(votes):
         MaxEntClassifier().fit(X, some, np.r_[np.zeros(10), np.ones(len(y) - 10)])
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 def test_folds_must_teach_every_class(votes):
     X, y = votes
     order = np.argsort(y, kind="stable")

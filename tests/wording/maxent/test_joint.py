@@ -11,6 +11,7 @@ from mixent.maxent.joint_problem import SOLVERS
 from ...maxent.test_joint import frame
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_prior_variance_none(solver):
     X = frame(60).assign(again=lambda X: X["shape"])
@@ -18,6 +19,7 @@ def test_prior_variance_none(solver):
         MaxEntJoint(prior_variance=None, tol=1e-3, solver=solver).fit(X)
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -40,6 +42,7 @@ def test_a_wrong_option_is_named(options, message):
         MaxEntJoint(**options).fit(frame(20))
 
 
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize(
     ("target", "message"),
     [

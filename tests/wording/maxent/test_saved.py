@@ -34,7 +34,7 @@ def test_a_joint_model_without_a_part_is_refused(tmp_path):
     model = MaxEntJoint(prior_variance=1.0).fit(X[["color", "flag"]])
     model.terms_ = None
     serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
-    with pytest.raises(mixent.persistence.SavedFileError, match="terms_ is missing or is not of type tuple"):
+    with pytest.raises(mixent.persistence.SavedFileError, match="terms_ is missing"):
         mixent.load(tmp_path / "m.mixent")
 
 

@@ -79,7 +79,7 @@ def test_a_damaged_kernel_inside_a_model_is_refused(tmp_path):
         mixent.load(tmp_path / "m.mixent")
     model.feature_map_.root_ = None
     serialize.save(tmp_path / "m.mixent", model, known_classes(), {})
-    with pytest.raises(SavedFileError, match=r"damaged \(root_ is missing or is not of type ndarray"):
+    with pytest.raises(SavedFileError, match=r"damaged \(root_ is missing"):
         mixent.load(tmp_path / "m.mixent")
 
 

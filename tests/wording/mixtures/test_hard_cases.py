@@ -19,6 +19,18 @@ def test_gaussianmixture_component_collapsed_onto_too_few_distinct_rows_re_seede
         GaussianMixture(2, name, prior=None, init=start).fit(duplicated)
 
 
+def test_the_likelihood_has_no_maximum():
+    x = np.random.default_rng(0).normal(size=(51, 1))
+    X = np.concatenate([x, x + 1e-7 * np.random.default_rng(1).normal(size=(51, 1))], axis=1)
+    words = (
+        "GaussianMixture did not converge: the likelihood has no maximum: a column is constant or depends on others; "
+        "drop such columns, or use a prior"
+    )
+    with pytest.warns(ConvergenceWarning, match=words):
+        GaussianMixture(1, prior=None).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
 @pytest.mark.parametrize("prior", ["auto", None])
 def test_every_column_named_was_constant_in_training(draw, prior):
     X, label = draw(missing=0.1)

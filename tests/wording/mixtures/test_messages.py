@@ -26,7 +26,7 @@ BOTH = [
     ({"n_components": True}, "n_components must be a whole number >= 1, or 'auto'; got True"),
     ({"n_components": None}, "n_components must be a whole number >= 1, or 'auto'; got None"),
     ({"covariance": "VVW"}, "got 'VVW'. Did you mean 'VVV'?"),
-    ({"covariance": "Full"}, "got 'Full'. Did you mean 'full'?"),
+    ({"covariance": "Full"}, "got 'Full'. Did you mean 'VVV'?"),
     ({"covariance": None}, STRUCTURE),
     ({"covariance": 3}, STRUCTURE),
     ({"n_components": "auto", "covariance": []}, "covariance is an empty list; name at least one structure"),
@@ -48,7 +48,7 @@ BOTH = [
     ({"search": "aic"}, "search must be one of None, 'cv', 'bic', 'icl', 'dic', 'dic_robust', 'cbic', or a Search; "),
     ({"search": 5}, "search must be one of None, 'cv', 'bic'"),
     ({"search__per_class": "yes"}, "per_class"),
-    ({"init": "k-means"}, "init must be one of 'kmeans++', 'random'; got 'k-means'"),
+    ({"init": "k-means"}, "init must be one of 'kmeans++', 'random', or responsibilities; got 'k-means'"),
     ({"tol": -1e-3}, "tol must be a number >= 0; got -0.001"),
     ({"tol": np.nan}, "tol must be a number >= 0; got nan"),
     ({"tol": "small"}, "tol must be a number >= 0; got 'small'"),
@@ -78,7 +78,25 @@ MIXTURE = [
     ({"init": [["a", "b"]] * 40}, "init must be 'kmeans++', 'random' or a table of responsibilities; "),
     (
         {"init": np.ones((40, 2)), "n_components": "auto"},
-        "init as responsibilities has a column per component; set n_components to their number",
+        "init as responsibilities needs a fixed number of components; set n_components to their number",
+    ),
+    (
+        {"init": {"mean": 0}},
+        "init as a dict has one or more of the keys 'weights', 'means' and either 'covariances' or 'precisions'; "
+        "got 'mean'",
+    ),
+    ({"init": {}}, "; got an empty dict"),
+    ({"init": {"means": [[0.0]]}}, "init: means must be finite numbers of shape (2, 2); got shape (1, 1)"),
+    ({"init": {"means": "x"}}, "init: means must be numbers of shape (2, 2); could not convert"),
+    ({"init": {"weights": [1.0, 0.5]}}, "init: weights must be positive and sum to 1; got [1.0, 0.5]"),
+    (
+        {"init": {"covariances": np.zeros((2, 2, 2))}},
+        "init: covariances must be positive definite; the smallest eigenvalue is 0",
+    ),
+    ({"init": {"precisions": np.full((2, 2), np.inf)}}, "init: precisions must be finite"),
+    (
+        {"init": {"means": np.zeros((2, 2))}, "n_components": "auto"},
+        "init as initial parameters needs a fixed number of components",
     ),
     ({"init": np.zeros((40, 2))}, "init responsibilities must be finite, >= 0, with a positive sum in every row"),
     ({"init": -np.ones((40, 2))}, "init responsibilities must be finite, >= 0, with a positive sum in every row"),
@@ -109,7 +127,12 @@ CLASSIFIER = [
         {"n_components": "auto", "covariance": {0: "VVV", 1: "EII"}},
         "covariance by class needs n_components by class or as a number, not 'auto'",
     ),
-    ({"init": np.ones((40, 2))}, "init must be one of 'kmeans++', 'random'; got array"),
+    ({"init": np.ones((40, 3))}, "init must be 'kmeans++', 'random' or responsibilities of shape (40, 2); got (40, 3)"),
+    (
+        {"init": np.repeat([[1.0, 0.0]], 40, axis=0)},
+        ", but no responsibility for the components of this class, columns [1]",
+    ),
+    ({"init": {"means": 0}}, "init must be 'kmeans++', 'random' or responsibilities of shape (n, K); got a dict"),
     ({"search__cv": 1}, "cv must be a whole number >= 2, a splitter or a list of splits; got 1"),
     ({"search__cv": 2.5}, "cv must be a whole number >= 2, a splitter or a list of splits; got 2.5"),
     ({"class_prior": "flat"}, "class_prior must be 'empirical' or 2 positive numbers, one per class; got 'flat'"),
@@ -222,7 +245,7 @@ SHARED = [
         {"covariance": ["VVV", "EII"]},
         "a list of covariances needs n_components='auto'; set it, or pass one structure",
     ),
-    ({"init": np.ones((40, 2))}, "init must be one of 'kmeans++', 'random'; got array"),
+    ({"init": np.ones((40, 3))}, "init must be 'kmeans++', 'random' or responsibilities of shape (40, 2); got (40, 3)"),
     ({"search": Search(per_class=True)}, "per_class=True is not used by SharedMixtureClassifier; leave it at False"),
 ]
 

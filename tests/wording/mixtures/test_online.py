@@ -28,9 +28,13 @@ def test_a_class_not_seen_at_first_is_named_where_it_would_have_components_of_it
     X, label = draw()
     y = np.array(["a", "b", "c"])[label]
     early = label < 2
-    message = "class 'c' has no rows in the first batch; the first batch must contain rows of every class"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        MixtureClassifier(1).partial_fit(X[early], y[early], classes=["a", "b", "c"])
+    message = (
+        "class 'c' has no rows in the first batch, so that its components cannot be initialized; give rows of every "
+        "class, or set n_components=1"
+    )
+    for count in (2, {"a": 1, "b": 1, "c": 2}, "auto"):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            MixtureClassifier(count).partial_fit(X[early], y[early], classes=["a", "b", "c"])
 
 
 @pytest.mark.parametrize("estimator", [MixtureClassifier(1), SharedMixtureClassifier(2, random_state=0)])

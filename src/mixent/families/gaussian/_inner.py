@@ -8,18 +8,41 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg.lapack import dgejsv
 
 from mixent.core.arrays import Array
 
-FLOOR = 1e-30  # relative to the largest value: replaces zero in logarithms and divisions
+FLOOR = 1e-40  # relative to the largest value: replaces zero in logarithms and divisions
 _RANGE = 80.0  # log of the largest ratio of two volumes; beyond it, a component is degenerate
 _TURN = 0.7  # largest angle (radians) by which one step of common_axes may rotate a pair of axes
+_GRADED = 1e-8  # ratio of the variances of two columns, below which `eigen` takes the units into account
 _MEMORY = 12  # curvature pairs stored by common_axes
 
 
 def positive(values: Array, largest: float | None = None) -> Array:
     """Return the values, at least FLOOR times the largest (and large enough for a finite reciprocal)."""
     return np.maximum(values, max(FLOOR * float(values.max() if largest is None else largest), 1e-290))
+
+
+def eigen(scatter: Array) -> tuple[Array, Array]:
+    """Return eigenvalues >= 0 in increasing order, (K, d), and eigenvectors, (K, d, d), of scatter matrices.
+
+    The usual algorithm has errors of rounding relative to the largest eigenvalue, which may exceed the variance of a
+    column in small units. If the units of the columns differ much, the one-sided Jacobi method (gejsv of LAPACK)
+    computes the singular values of the Cholesky factor instead: their errors are relative to each column.
+    """
+    values, vectors = np.linalg.eigh(scatter)
+    values = np.maximum(values, 0.0)
+    variances = np.diagonal(scatter, axis1=1, axis2=2)
+    for k in np.flatnonzero(variances.max(axis=1) * _GRADED > variances.min(axis=1)):
+        try:
+            factor = np.linalg.cholesky(scatter[k])
+        except np.linalg.LinAlgError:  # singular in any units
+            continue
+        singular, left, _, work, _, info = dgejsv(factor, joba=2, jobr=0, jobp=0)
+        if info == 0:
+            values[k], vectors[k] = ((singular * (work[0] / work[1])) ** 2)[::-1], left[:, ::-1]
+    return values, vectors
 
 
 # --- volumes: VEI, VEE, VEV ------------------------------------------------------------------------------------------

@@ -14,7 +14,10 @@ from mixent.families.gaussian.missing import Incomplete, IncompleteDiagonal
 from mixent.families.gaussian.prior import Prior
 from mixent.families.gaussian.structures import COVARIANCES, Covariances, Structure
 
+CANCELED = 1e-8  # sums of squares below this share of the squared shift of the mean have few digits left
+ROUNDING = 1e-14  # bound on their errors, as such a share
 FLAT = 1e-12  # smallest allowed variance of a component in any direction, relative to the variance of the data
+SINGULAR = "a column is constant or depends on others; drop such columns, or use a prior"
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class GaussianFamily:
     scale: Array  # (d,) standard deviation of each column of the data
     prior: Prior | None = None  # expanded: one entry per component
     noise: Array | None = None  # (d,) variance of the noise added to every row
+    fixed_means: bool = False  # whether `update` leaves the means unchanged
 
     @property
     def n_columns(self) -> int:
@@ -91,7 +95,7 @@ class GaussianFamily:
     def _factorized(self, params: Gaussians) -> Ready:
         if self.axis_aligned:
             if not (params.covs > 0).all():
-                raise OutsideDomainError("a variance is not positive")
+                raise OutsideDomainError(f"a variance is not positive: {SINGULAR}")
             std = np.sqrt(params.covs)
             return make_ready(params.means, params.covs, np.log(std).sum(axis=1), 1 / std, self.center)
         half_log_det, factors = _factorize(params.covs)
@@ -131,6 +135,8 @@ class GaussianFamily:
             total = first + prior.mean_rows[:, None] * (prior.mean - params.means)
             weight = mass + prior.mean_rows
         shift = np.divide(total, weight[:, None], out=np.zeros_like(first), where=weight[:, None] > 0)
+        if self.fixed_means:
+            shift = np.zeros_like(shift)
         means = params.means + shift
         if second.ndim == 2:
             scatter = second - 2 * first * shift + mass[:, None] * shift**2
@@ -138,6 +144,10 @@ class GaussianFamily:
             cross = first[:, :, None] * shift[:, None, :]
             outer = mass[:, None, None] * shift[:, :, None] * shift[:, None, :]
             scatter = second - cross - np.swapaxes(cross, 1, 2) + outer
+        # these terms cancel if a mean moves much farther than the rows of its component are apart
+        squares = scatter if scatter.ndim == 2 else np.einsum("kii->ki", scatter)  # a view
+        canceled = np.abs(mass)[:, None] * shift**2
+        squares += np.where(np.abs(squares) < CANCELED * canceled, ROUNDING * shift.shape[1] * canceled, 0.0)
         if self.noise is not None:
             noise = self.noise if scatter.ndim == 2 else np.diag(self.noise)
             scatter = scatter + mass.reshape(-1, *[1] * noise.ndim) * noise
@@ -191,6 +201,13 @@ class GaussianFamily:
         trace = np.einsum("kd,kd->" if scatter.ndim == 2 else "kij,kij->", ready.precisions, scatter)
         return float(-(prior.rows @ ready.half_log_det) - 0.5 * trace)
 
+    def condition(self, params: Gaussians) -> float:
+        """Return the largest variance of a column divided by its variance given the other columns."""
+        if params.covs.ndim == 2:
+            return 1.0
+        precisions = self._factorized(params).precisions
+        return float(np.einsum("kii,kii->ki", params.covs, precisions).max())
+
     def degenerate(self, params: Gaussians) -> np.ndarray:
         """Return which components are degenerate in some direction, so that the likelihood has no maximum."""
         if self.prior is not None:
@@ -236,7 +253,7 @@ class GaussianFamily:
         means = params.means / self.scale
         if params.covs.ndim == 2:
             if not (params.covs > 0).all():
-                raise OutsideDomainError("a variance is not positive")
+                raise OutsideDomainError(f"a variance is not positive: {SINGULAR}")
             return np.concatenate([means.ravel(), np.log(np.sqrt(params.covs) / self.scale).ravel()])
         chol = _cholesky(params.covs) / self.scale[:, None]
         d = self.n_columns
@@ -337,7 +354,7 @@ def _cholesky(covs: Array) -> Array:
     try:
         return np.asarray(np.linalg.cholesky(covs), dtype=float)
     except np.linalg.LinAlgError:
-        raise OutsideDomainError("a covariance is not positive definite") from None
+        raise OutsideDomainError(f"a covariance is not positive definite: {SINGULAR}") from None
 
 
 def _moderate(log_std: Array) -> Array:

@@ -8,6 +8,10 @@ import numpy as np
 
 from mixent.core.arrays import Array
 
+LEAST_SHARE = 1e-6  # of the weight of the rows, that the pseudo-rows of a prior have at least
+ANCHOR_ROWS = 2.0  # rows that the reference variance counts for in `common_variances`
+BISECTIONS = 60
+
 
 @dataclass(frozen=True)
 class Prior:
@@ -25,6 +29,16 @@ class Prior:
     cov: Array  # (K, d, d), (d, d), or variances (d,); once expanded (K, d, d), or (K, d) for axis-aligned structures
     mean: Array  # (K, d) or (d,), about the family's center
     mean_rows: Array  # (K,) or scalar array
+
+    @classmethod
+    def of_covariances(cls, rows: float, cov: Array, weight: float) -> Prior:
+        """Return a prior of covariances only, for rows with this total weight.
+
+        It has at least 1e-6 times as many pseudo-rows as the rows weigh: otherwise, a covariance of columns that depend
+        on each other would be singular up to rounding errors if there are many rows, or weights are large.
+        """
+        rows = max(rows, LEAST_SHARE * weight)
+        return cls(np.array(rows), cov, np.zeros(cov.shape[-1]), np.array(0.0))
 
     def expand(self, n_components: int, axis_aligned: bool) -> Prior:
         """Return the prior with one entry per component, in the layout of the structures."""
@@ -81,3 +95,37 @@ class Prior:
             return self.rows[:, None] * self.cov + self.mean_rows[:, None] * difference**2
         outer = difference[:, :, None] * difference[:, None, :]
         return self.rows[:, None, None] * self.cov + self.mean_rows[:, None, None] * outer
+
+
+def common_variances(rows: float, counts: Array, variances: Array, reference: Array) -> Array:
+    """Return the variances s (d,) towards which a prior of `rows` pseudo-rows shrinks those of the components.
+
+    Maximizes in every column the likelihood of s with the variances of the components integrated out (empirical Bayes),
+
+        sum_k [ rows log s - (m_k + rows) log(m_k v_k + rows s) ] + 2 (log s - s / reference),
+
+    where v_k is the variance of component k, estimated from m_k + 1 values. The gradient with respect to log s is -m_k
+    for a component with v_k << s, but only +rows for one with v_k >> s: narrow components determine s, and wide ones
+    are hardly shrunk. With m_k << rows, s is the mean of the v_k, weighted with m_k. The last term keeps s from
+    vanishing if there are few values.
+
+    Parameters
+    ----------
+    rows : float
+        Number of pseudo-rows.
+    counts, variances : (K, d) arrays
+        m_k and v_k.
+    reference : (d,) array
+        Variances > 0, for columns in which no component has several values.
+    """
+    varying = counts * variances > 0
+    ratio = np.where(varying, variances / reference, 1.0)
+    low = np.minimum(np.log(ratio).min(axis=0), 0.0)
+    high = np.maximum(np.log(ratio).max(axis=0), 0.0)
+    m = np.where(varying, counts, 0.0)
+    for _ in range(BISECTIONS):  # the gradient decreases from low to high
+        middle = 0.5 * (low + high)
+        s = np.exp(middle)
+        gradient = (rows - (m + rows) * s / (m / rows * ratio + s)).sum(axis=0) + ANCHOR_ROWS * (1 - s)
+        low, high = np.where(gradient > 0, middle, low), np.where(gradient > 0, high, middle)
+    return reference * np.exp(0.5 * (low + high))

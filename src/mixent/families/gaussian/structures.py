@@ -15,7 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixent.core.arrays import Array
-from mixent.families.gaussian._inner import common_axes, positive, relative_volumes, whiten_diagonal, whiten_full
+from mixent.families.gaussian._inner import (
+    common_axes,
+    eigen,
+    positive,
+    relative_volumes,
+    whiten_diagonal,
+    whiten_full,
+)
 
 
 @dataclass(frozen=True)
@@ -142,15 +149,19 @@ def _eee(mass: Array, scatter: Array, current: Covariances | None) -> Covariance
 def _vee(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
     """C = sum_k W_k / (n lambda_k), lambda_k = tr(W_k C^-1) / (n_k d), at their common fixed point."""
     d = scatter.shape[1]
-    traces = positive(np.trace(scatter, axis1=1, axis2=2))
-    pooled = np.linalg.eigvalsh((scatter / traces[:, None, None]).sum(0))
+    # the columns may have any units, so they are scaled; this changes all volumes by the same factor
+    std = np.sqrt(positive(np.diagonal(scatter, axis1=1, axis2=2).sum(0)))
+    units = std[:, None] * std
+    scaled = scatter / units
+    traces = positive(np.trace(scaled, axis1=1, axis2=2))
+    pooled = np.linalg.eigvalsh((scaled / traces[:, None, None]).sum(0))
     if pooled[0] < 1e-15 * pooled[-1] or pooled[-1] == 0.0:
         # all components are singular in some direction: add just enough variance for a Cholesky factor
-        scatter = scatter + (1e-13 * traces / d)[:, None, None] * np.eye(d)
+        scaled = scaled + (1e-13 * traces / d)[:, None, None] * np.eye(d)
     start = _start_volumes(mass, traces / d, current)
-    volumes = relative_volumes(mass, scatter, start, whiten_full)
-    C = (scatter / volumes[:, None, None]).sum(0) / mass.sum()
-    return Covariances(volumes[:, None, None] * _symmetric(C))
+    volumes = relative_volumes(mass, scaled, start, whiten_full)
+    C = (scaled / volumes[:, None, None]).sum(0) / mass.sum()
+    return Covariances(volumes[:, None, None] * (_symmetric(C) * units))
 
 
 def _eve(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
@@ -170,14 +181,14 @@ def _vve(mass: Array, scatter: Array, current: Covariances | None) -> Covariance
 
 def _eev(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
     """D_k = L_k, A = sum_k Omega_k / n."""
-    omega, L = np.linalg.eigh(scatter)
-    return Covariances(_compose(L, np.repeat(np.maximum(omega, 0.0).sum(0, keepdims=True) / mass.sum(), len(mass), 0)))
+    omega, L = eigen(scatter)
+    return Covariances(_compose(L, np.repeat(omega.sum(0, keepdims=True) / mass.sum(), len(mass), 0)))
 
 
 def _vev(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
     """D_k = L_k; volumes and the common shape as in VEI, on the eigenvalues."""
-    omega, L = np.linalg.eigh(scatter)
-    return Covariances(_compose(L, _variable_volume(mass, np.maximum(omega, 0.0), current)))
+    omega, L = eigen(scatter)
+    return Covariances(_compose(L, _variable_volume(mass, omega, current)))
 
 
 def _evv(mass: Array, scatter: Array, current: Covariances | None) -> Covariances:
@@ -209,9 +220,9 @@ def _update_added(name: str, mass: Array, scatter: Array, like: Covariances) -> 
         within = np.einsum("ia,pij,ja->pa", D, scatter, D, optimize=True).clip(min=0.0)
         return _compose(D, _update_added(f"{volume}VI", mass, within, Covariances(np.repeat(side[:, None], d, axis=1))))
     if shape == "E" and turn == "V":  # the shape of the group along free axes; both in increasing order
-        omega, L = np.linalg.eigh(scatter)
-        group = Covariances(positive(np.asarray(np.linalg.eigvalsh(like.covs[:1]), dtype=float)))
-        return _compose(L, _update_added(f"{volume}EI", mass, np.maximum(omega, 0.0), group))
+        omega, L = eigen(scatter)
+        group = Covariances(positive(eigen(like.covs[:1])[0]))
+        return _compose(L, _update_added(f"{volume}EI", mass, omega, group))
     if shape == "V":  # a free matrix, except for the volume
         if volume == "V":
             return _symmetric(scatter / _over(mass, scatter)) if turn == "V" else scatter / mass[:, None]
@@ -335,12 +346,8 @@ COVARIANCES: dict[str, Structure] = {
         Structure("VVV", False, False, _vvv, lambda K, d: K * _b(d)),
     )
 }
-_NAMES = tuple(COVARIANCES)
-# scikit-learn's names
-COVARIANCES |= {
-    alias: COVARIANCES[name]
-    for alias, name in [("spherical", "VII"), ("diag", "VVI"), ("tied", "EEE"), ("full", "VVV")]
-}
+# names in scikit-learn, which messages translate; its `covariances_` have another shape for each of them
+ELSEWHERE = {"spherical": "VII", "diag": "VVI", "tied": "EEE", "full": "VVV"}
 
 
 def get_structure(name: str, also: str = "") -> Structure:
@@ -348,14 +355,13 @@ def get_structure(name: str, also: str = "") -> Structure:
 
     Examples
     --------
-    >>> get_structure("diag")
+    >>> get_structure("VVI")
     <VVI>
     """
     if isinstance(name, str) and name in COVARIANCES:
         return COVARIANCES[name]
-    close = difflib.get_close_matches(str(name).upper(), _NAMES, 1) or difflib.get_close_matches(
-        str(name).lower(), COVARIANCES, 1
-    )
+    close = difflib.get_close_matches(str(name).upper(), COVARIANCES, 1)
+    close = close or [ELSEWHERE[other] for other in difflib.get_close_matches(str(name).lower(), ELSEWHERE, 1)]
     hint = f" Did you mean {close[0]!r}?" if close else ""
     extra = f", or {also}" if also else ""
     raise ValueError(f"covariance must be one of {', '.join(COVARIANCES)}{extra}; got {name!r}.{hint}")
