@@ -368,7 +368,7 @@ def test_a_doubled_mixture_is_the_same_density(draw):
 
 def test_with_a_prior_it_grows_too(draw):
     X, _ = draw(n=150, missing=0.1)
-    stages = list(grow(plan_of(X), plain("VVV", prior=5.0, local=True), 4))
+    stages = list(grow(plan_of(X), plain("VVV", prior=5.0), 4))
     assert [stage.n_components for stage in stages] == [1, 2, 3, 4]
     for stage in stages:
         family, params = stage.fitted.problem.family, stage.fitted.params
@@ -452,7 +452,7 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_threads(draw, monkeypatc
     X, _ = draw(n=400, missing=0.05)
     monkeypatch.setattr("mixent.base.executors.SMALL", 0)
     monkeypatch.setattr("mixent.mixtures.fitting.FEATURE_BYTES", 1 << 12)
-    first = plain("VVE", prior=3.0, local=True)
+    first = plain("VVE", prior=3.0)
     paths = [list(grow(plan_of(X, 3, n_jobs=n_jobs), first, 3, n_candidates=5)) for n_jobs in (1, 1, 2)]
     for other in paths[1:]:
         same_path(paths[0], other, 0)
@@ -463,7 +463,7 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_threads(draw, monkeypatc
 def test_weight_two_is_the_row_twice(draw):
     X, _ = draw(n=120, missing=0.1)
     weight = np.random.default_rng(0).integers(0, 4, 120)
-    first = plain("VVV", prior=4.0, local=True)
+    first = plain("VVV", prior=4.0)
     changes = {"tol": 1e-10, "max_iter": 5000}
     once = list(grow(plan_of(X, 1, weight.astype(float), **changes), first, 3))
     again = list(grow(plan_of(np.repeat(X, weight, axis=0), 1, **changes), first, 3))

@@ -238,7 +238,7 @@ WEAK = {"training": "conditional", "training__anchor": 0.3, "random_state": 0, "
 @pytest.mark.parametrize("solver", ["ebw", "lbfgs"])
 @pytest.mark.parametrize("estimator", [MixtureClassifier(2), SharedMixtureClassifier(4)], ids=["per class", "shared"])
 def test_stopping_early_is_the_same_every_time_and_says_so(estimator, solver):
-    X, y = noisy()
+    X, y = noisy(seed=2)
     estimator = estimator.set_params(
         covariance="VVV", training__solver=solver, max_iter=300, training__validation=0.25, **WEAK
     )

@@ -22,8 +22,8 @@ class FittedByRun:
 
     @property
     def n_iter_(self) -> int:
-        """Passes over the data."""
-        return self.run_.n_passes
+        """Passes over the data after the initialization; 1 if the initialization was optimal."""
+        return max(1, self.run_.n_passes)
 
 
 def warn_unconverged(run: Run, name: str, *, searched: bool = False) -> None:

@@ -136,7 +136,8 @@ def _split(doc: str) -> tuple[str, str]:
 class ConvergenceDisplay(Display):
     """Objective (nats) against passes over the data.
 
-    A repair (a component re-seeded) starts a new segment; only there may the objective decrease.
+    A repair (a component re-seeded) or a new estimate of the prior starts a new segment; only there may the objective
+    decrease.
     """
 
     n_pass: np.ndarray  # (T,)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any, Generic, Protocol, TypeVar
 
 from mixent.core.blocks import Block, BlockSource
@@ -127,7 +127,7 @@ class Step(Short):
     step: float
     kind: str  # "start", "plain", "proposal", "repair"; "line": a trial point of `run_lbfgs`
     accepted: bool
-    segment: int  # a repair begins a new one; within a segment the objective never decreases
+    segment: int  # a repair or another objective begins a new one; within a segment the objective never decreases
     seconds: float  # since the start of the run
     note: str = ""
 
@@ -143,6 +143,10 @@ class Event(Generic[P]):
     memory: Any  # state of the proposal
     trace: tuple[Step, ...]
     total: Any = None  # None: recomputed on resume
+
+    def restated(self) -> Event[P]:
+        """Return the state from which another objective is maximized: a new segment of the same history begins."""
+        return replace(self, objective=float("nan"), memory=None, total=None)
 
 
 @dataclass(frozen=True)
@@ -201,7 +205,7 @@ def run(
     source: BlockSource,
     params: P | None = None,
     *,
-    stop: Stop = Stop(),  # noqa: B008  (frozen)
+    stop: Stop = Stop(),
     executor: Executor | None = None,
     observers: Sequence[Observer] = (),
     propose: Proposal | None = None,
@@ -247,14 +251,22 @@ class _Loop(Generic[P, R, S]):
             self.n_pass, self.step, self.trace = resume.n_pass, resume.step, list(resume.trace)
             self.segment = self.trace[-1].segment
             self.began -= self.trace[-1].seconds
+            if isnan(resume.objective):
+                return self._begin_segment()
             self.total: S = self._statistics(self.params) if resume.total is None else resume.total
             return None
         if params is None:
             raise ValueError("run needs initial parameters: pass params or resume")
-        self.params, self.memory = params, None
-        self.n_pass, self.segment, self.step, self.trace = -1, 0, self.problem.first_step, []  # the start is pass 0
+        self.params, self.n_pass, self.segment, self.trace = params, 0, -1, []
+        return self._begin_segment()
+
+    def _begin_segment(self) -> Status | None:
+        """Begin a segment by evaluating the objective, which is no update and not counted as a pass."""
+        self.memory, self.step = None, self.problem.first_step
+        self.segment += 1
+        self.n_pass -= 1
         self._mark()
-        total, self.objective, note = self._evaluate(params)
+        total, self.objective, note = self._evaluate(self.params)
         self._record(self.objective, float("nan"), "start", isfinite(self.objective), note)
         if total is None or not isfinite(self.objective):
             return Status.NOT_FINITE

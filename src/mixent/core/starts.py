@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, Generic, TypeVar
 
@@ -14,6 +14,9 @@ from mixent.show import Short
 
 P = TypeVar("P")
 
+QUICK = Stop(1e-3, 60)  # for fits that are only compared, or followed by a longer run
+REVISIONS = 5  # largest number of times that a problem is revised
+
 
 @dataclass(frozen=True, repr=False)
 class Starts(Short, Generic[P]):
@@ -22,25 +25,17 @@ class Starts(Short, Generic[P]):
     short: tuple[Run[P], ...]  # empty when there was only one start
     best: int
     run: Run[P]
-    more_passes: int = 0  # over the rows, of runs with other objectives, and after the run was resumed
+    resumed: int = 0  # number of times that a run was resumed, which takes a pass to compute the statistics again
 
     @property
     def n_passes(self) -> int:
-        """Number of passes over the rows of all starts; resuming a short run takes one pass."""
-        if not self.short:
-            return len(self.run.trace) + self.more_passes
-        passes = sum(len(short.trace) for short in self.short) + self.more_passes
-        best = self.short[self.best]
-        if self.run.trace is not best.trace:
-            resumed = [step.n_pass for step in best.trace if step.accepted][-1]
-            passes += 1 + self.run.n_passes - resumed
-        return passes
-
-
-def unfinished(run: Run[Any], brief: Stop, stop: Stop) -> bool:
-    """Return whether a run that was ended by the rule `brief` has to be resumed until `stop`."""
-    limited = run.status is Status.MAX_PASSES and brief.max_passes < stop.max_passes
-    return run.last is not None and (limited or (run.status is Status.CONVERGED and brief.tol > stop.tol))
+        """Number of passes over the rows of all starts."""
+        passes = sum(len(short.trace) for short in self.short) + self.resumed
+        shared = 0  # what the history of the long run begins with
+        if self.short:
+            best = self.short[self.best]
+            shared = len(best.trace if self.run.trace is best.trace or best.last is None else best.last.trace)
+        return passes + len(self.run.trace) - shared
 
 
 def best_of(
@@ -63,15 +58,51 @@ def best_of(
     short = [run(problem, source, s, stop=brief, executor=executor, propose=propose) for s in starts]
     scores = [r.objective if isfinite(r.objective) else float("-inf") for r in short]
     best = max(range(len(short)), key=scores.__getitem__)
-    chosen = short[best]
-    if unfinished(chosen, brief, stop):
-        chosen = run(
-            problem,
-            source,
-            resume=chosen.last,
-            stop=stop,
-            executor=executor,
-            observers=observers,
-            propose=propose,
-        )
-    return Starts(tuple(short), best, chosen)
+    result = Starts(tuple(short), best, short[best])
+    return _finished(problem, source, result, brief, stop, executor=executor, observers=observers, propose=propose)
+
+
+def best_revised(
+    problem: Problem[P, Any, Any],
+    source: BlockSource,
+    starts: Iterable[P],
+    revise: Callable[[Any, Run[P]], Problem[P, Any, Any] | None],
+    *,
+    stop: Stop,
+    **options: Any,
+) -> tuple[Problem[P, Any, Any], Starts[P]]:
+    """Maximize an objective that has constants estimated from the solution; return the final problem with the runs.
+
+    After convergence to a loose tolerance, `revise` returns the problem with constants that suit the solution, or None
+    where they are about the same. Each revision begins a new segment of the history. The last run continues to `stop`.
+    """
+    brief = loose(stop)
+    result = best_of(problem, source, starts, stop=brief, **options)
+    for _ in range(REVISIONS):
+        current = result.run
+        other = revise(problem, current) if current.status is Status.CONVERGED else None
+        if other is None or current.last is None:
+            break
+        problem = other
+        longer = replace(brief, max_passes=min(current.n_passes + brief.max_passes, stop.max_passes))
+        current = run(problem, source, resume=current.last.restated(), stop=longer, **options)
+        result, brief = replace(result, run=current), longer
+    return problem, _finished(problem, source, result, brief, stop, **options)
+
+
+def loose(stop: Stop) -> Stop:
+    """Return the rule of a run after which the problem is revised: looser, unless it is short anyway."""
+    return stop if stop.max_passes <= QUICK.max_passes else Stop(max(stop.tol, QUICK.tol), QUICK.max_passes)
+
+
+def _finished(
+    problem: Problem[P, Any, Any], source: BlockSource, starts: Starts[P], brief: Stop, stop: Stop, **options: Any
+) -> Starts[P]:
+    """Continue the chosen run, which ended by the rule `brief`, until `stop`."""
+    chosen = starts.run
+    limited = chosen.status is Status.MAX_PASSES and brief.max_passes < stop.max_passes
+    converged = chosen.status is Status.CONVERGED and brief.tol > stop.tol
+    if chosen.last is None or not (limited or converged):
+        return starts
+    chosen = run(problem, source, resume=chosen.last, stop=stop, **options)
+    return replace(starts, run=chosen, resumed=starts.resumed + 1)

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.metrics import accuracy_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -266,6 +265,8 @@ class BaseBoosting(ExplainedByColumn, ProbabilisticClassifier, ABC):
         ------
         float; the last is `score`.
         """
+        from sklearn.metrics import accuracy_score  # loads much else, hence only when used
+
         for label in self.staged_predict(X):
             yield float(accuracy_score(y, label, sample_weight=sample_weight))
 

@@ -391,7 +391,7 @@ class HMMStackingClassifier(BaseStacking):
     @property
     def n_iter_(self) -> int:
         """Number of passes over the rows; the largest over the classes."""
-        return max(chain.run.n_passes for chain in self.chains_)
+        return max(1, *(chain.run.n_passes for chain in self.chains_))
 
     @property
     def start_(self) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ import numpy as np
 from mixent.base.executors import choose_executor
 from mixent.core.arrays import Array, softmax_columns
 from mixent.core.blocks import Block
-from mixent.core.driver import Run, Status, Stop, run
+from mixent.core.driver import Run, Stop
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress, ShowProgress
 from mixent.core.proposals import Squarem
-from mixent.core.starts import best_of, unfinished
+from mixent.core.starts import best_of, best_revised
 from mixent.families.gaussian.family import GaussianFamily
 from mixent.families.gaussian.kernels import quadratic_pays
 from mixent.families.gaussian.structures import get_structure
@@ -33,8 +34,7 @@ from mixent.hmm.lattice import forward_backward
 from mixent.hmm.options import read_fixed
 from mixent.hmm.problem import ChainParams, ChainProblem
 from mixent.hmm.sequences import SequenceBlock, SequenceBlocks, Sequences, observed_steps
-from mixent.mixtures.fit_plan import loose
-from mixent.mixtures.fitting import RESCALINGS, blocks, rescaled
+from mixent.mixtures.fitting import blocks, rescaled
 from mixent.mixtures.init import Summary, summarize
 from mixent.show import Short
 
@@ -94,15 +94,12 @@ def fit_chain(
             "propose": Squarem() if est.accelerate and S > 1 else None,
         }
         stop = Stop(est.tol, est.max_iter)
-        brief = stop if scale is None or S == 1 else loose(stop)
-        result = best_of(problem, source, starts, stop=brief, **options).run
-        for _ in range(RESCALINGS if S > 1 else 0):
-            other = None if scale is None else _rescaled(est, problem, result, source, sizes, scale, executor)
-            if other is None:
-                break
-            problem, result = other, run(other, source, result.params, stop=brief, **options)
-        if unfinished(result, brief, stop):
-            result = run(problem, source, resume=result.last, stop=stop, **options)
+        if scale is None or S == 1 or "covariances" in problem.fixed:
+            result = best_of(problem, source, starts, stop=stop, **options).run
+        else:
+            revise = partial(_rescaled, est, source, sizes, scale, executor)
+            problem, runs = best_revised(problem, source, starts, revise, stop=stop, **options)
+            result = runs.run
     return FittedChain(problem, result.params, replace(result, last=None))
 
 
@@ -150,18 +147,16 @@ def _problem(
 
 def _rescaled(
     est: Any,
-    problem: ChainProblem,
-    run: Run,
     source: SequenceBlocks,
     sizes: tuple[int, ...],
     scale: Scale,
     executor: Executor,
+    problem: ChainProblem,
+    run: Run,
 ) -> ChainProblem | None:
     """Return the problem with the prior of the most probable states of the steps, None if it is about the same."""
     family = problem.family
     if family is None or not isinstance(family.gaussian, GaussianFamily) or family.gaussian.prior is None:
-        return None
-    if run.status is not Status.CONVERGED or "covariances" in problem.fixed:
         return None
     params, sequences = run.params, source.sequences
     log_emit = emissions_of(problem, params, source, executor)

@@ -78,7 +78,7 @@ class SequenceModel(Estimator):
     @property
     def n_iter_(self) -> int:
         """Number of passes over the data (the largest of all classes)."""
-        return max(chain.run.n_passes for chain in self._chains())
+        return max(1, *(chain.run.n_passes for chain in self._chains()))
 
     def _read_new(self, X: Any, lengths: Any, groups: Any) -> tuple[Sequences, Table]:
         """Return the sequences of `fit`, and the table they come from."""

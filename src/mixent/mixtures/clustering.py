@@ -105,7 +105,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
     lower_bound_ : float
         Objective per unit of weight.
     lower_bounds_ : list of float
-        Objective per unit of weight after each iteration.
+        Objective per unit of weight after each iteration. It can decrease only where the prior was computed again, or
+        a component was repaired.
     run_ : Run
         Result of EM: `status`, `trace` (one entry per pass), `objective`.
     search_ : list of dict

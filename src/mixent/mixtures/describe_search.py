@@ -17,7 +17,7 @@ LISTED = 8  # entries of a search in the table
 NAMED = 12  # classes in the text
 SAME = ("log_loss", "error", "temperature")  # entries that agree in these are the same model
 LEFT_OUT = ("chosen", "evaluations", "log_loss_raw")
-IF_DIFFERENT = ("across_classes", "prior_rows", "prior_local", "noise", "temperature", "folds", "converged")
+IF_DIFFERENT = ("across_classes", "prior_rows", "prior_target", "noise", "temperature", "folds", "converged")
 NAMES = {"dic_robust": "robust DIC", "cbic": "conditional BIC", "cv": "-2 times the held-out log density"}
 
 Entry = Mapping[str, Any]

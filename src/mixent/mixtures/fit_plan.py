@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,18 +16,18 @@ import numpy as np
 from mixent.base.executors import choose_executor
 from mixent.core.arrays import Array, safe_log
 from mixent.core.blocks import ArrayBlocks, Block
-from mixent.core.driver import Event, Observer, Run, Status, Stop, run
+from mixent.core.driver import Event, Observer, Run, Stop
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress, ShowProgress
 from mixent.core.proposals import Squarem
-from mixent.core.starts import Starts, best_of, unfinished
+from mixent.core.starts import QUICK, Starts, best_of, best_revised
 from mixent.families.gaussian.family import Group
 from mixent.families.gaussian.prior import Prior, common_variances
 from mixent.families.product import ProductFamily
 from mixent.mixtures.fitting import (
-    RESCALINGS,
     Fitted,
     blocks,
+    cluster_covariance,
     component_covariance,
     evenly_spaced,
     finish,
@@ -45,13 +45,6 @@ from mixent.mixtures.options import MixturePrior, Search
 from mixent.mixtures.predict import each_row
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
-QUICK = Stop(1e-3, 60)  # for fits that are only compared
-
-
-def loose(stop: Stop) -> Stop:
-    """Return the rule of a first run, after which the prior is computed again: looser, unless it is short anyway."""
-    return stop if stop.max_passes <= QUICK.max_passes else Stop(max(stop.tol, QUICK.tol), QUICK.max_passes)
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -62,8 +55,13 @@ class Candidate:
     across: bool  # all classes form one structure group
     prior_rows: float | None
     noise: float = 0.0  # added to every row in training, relative to the variance of each column
-    local: bool = True  # prior from the covariance within the components instead of within the classes
+    target: str = "components"  # covariance of the prior: within the "components", the initial "clusters" or "classes"
     shared: bool = False  # every class may use every component
+
+    @property
+    def rescaled(self) -> bool:
+        """Whether the prior depends on the components."""
+        return self.target == "components" and self.is_mixture and self.prior_rows is not None
 
     @property
     def n_components(self) -> int:
@@ -213,21 +211,26 @@ class FitPlan:
         return part_variances(self.table, Partition(rows, one_hot(self.codes[rows], self.n_classes)))
 
     def prior(self, candidate: Candidate, start: Partition) -> Prior | None:
-        """Return the prior, which shrinks each covariance towards a common one: see `component_covariance`.
+        """Return the prior, which shrinks each covariance towards the target of the candidate.
 
-        With one component per class, the parts are the classes. Otherwise they are those of the partition, with
-        reference K^(-2/d) times the covariance within classes, since K components share the volume of a class; the
-        reference itself if `local` is False.
+        Targets of the components themselves have the variances of `common_variances`: those of the parts of the start
+        if there are more components than classes, else of the classes. The others are K^(-2/d) times the covariance
+        within classes, since K components share the volume of a class, or within the parts of the start.
         """
         d, rows = len(self.summary.center), candidate.prior_rows
         if rows is None or d == 0:
             return None
-        cov = scaled_to(self.target, common_variances(rows, *self.class_variances, np.diagonal(self.target)))
-        if candidate.shared or candidate.n_components > self.n_classes:
-            cov = cov * float(np.mean(np.array(candidate.counts, dtype=float) ** (-2 / d)))
-            if candidate.local:
-                with self.executor(1) as executor:
-                    cov = component_covariance(rows, self.table, start, self.summary, cov, executor)
+        cov, shrink = self.target, np.array(candidate.counts, dtype=float) ** (-2 / d)
+        if candidate.target == "components":
+            cov = scaled_to(cov, common_variances(rows, *self.class_variances, np.diagonal(cov)))
+        several = candidate.shared or candidate.n_components > self.n_classes
+        if candidate.target == "classes" or not several:
+            cov = cov * np.repeat(shrink, candidate.counts)[:, None, None]
+            return Prior.of_covariances(rows, cov, self.total_weight)
+        cov = cov * float(shrink.mean())
+        within = component_covariance if candidate.target == "components" else cluster_covariance
+        with self.executor(1) as executor:
+            cov = within(rows, self.table, start, self.summary, cov, executor)
         return Prior.of_covariances(rows, cov, self.total_weight)
 
     def problem(self, candidate: Candidate, start: Partition) -> MixtureProblem:
@@ -249,9 +252,9 @@ class FitPlan:
     ) -> tuple[Fitted, Starts]:
         """Run EM from partitions of the rows (or from `warm`); `quick` stops early, to compare candidates.
 
-        The prior is computed from the first partition; if `warm` is the solution of an earlier problem `before`, from
-        the components, or it is the earlier prior if that is about the same. With `rescale`, it is computed again from
-        the rows of each component after a first run of EM, if this changes the variance of a component noticeably.
+        The prior is computed from the first partition, and with `rescale` again from the rows of each component after
+        convergence to a loose tolerance. If `warm` is the solution of an earlier problem `before` on the same rows, its
+        prior is kept, so that the earlier run is continued.
         """
         est = self.est
         if candidate.prior_rows is None:
@@ -262,12 +265,9 @@ class FitPlan:
         with self.executor(max(candidate.counts)) as executor:
             starts = starts or self.parts(candidate)
             problem = self.problem(candidate, starts[0])
-            rescale = rescale and not (quick or self.quick) and candidate.local and candidate.is_mixture
-            rescale = rescale and candidate.prior_rows is not None
-            if before is not None and warm is not None and rescale:
-                problem = self.problem(candidate, self.assigned(candidate, warm, starts[0].rows))
-                rescale = self._differs(before, problem, warm)
-                problem = problem if rescale else _with_prior(problem, before)
+            rescale = rescale and candidate.rescaled
+            if before is not None and _same_rows(problem, before):
+                problem, rescale = _with_prior(problem, before), False
             source = self.source(problem.family, max(candidate.counts))
             params = [warm] if warm is not None else self._initial_params(problem, candidate, starts, executor)
             last: deque[Event] = deque(maxlen=1)
@@ -278,7 +278,8 @@ class FitPlan:
                 "propose": Squarem() if est.accelerate and candidate.is_mixture else None,
             }
             if rescale:
-                problem, result = self._rescaling(problem, candidate, source, params, starts[0].rows, stop, options)
+                revise = partial(self._rescaled, candidate, starts[0].rows)
+                problem, result = best_revised(problem, source, params, revise, stop=stop, **options)
             else:
                 result = best_of(problem, source, params, stop=stop, **options)
             statistics = self._statistics(problem, source, result.run, last, executor)
@@ -286,47 +287,13 @@ class FitPlan:
         starts_result = replace(result, short=short, run=replace(result.run, last=None))
         return finish(problem, result.run, statistics), starts_result
 
-    def _rescaling(
-        self,
-        problem: MixtureProblem,
-        candidate: Candidate,
-        source: ArrayBlocks,
-        params: list[MixtureParams],
-        rows: np.ndarray,
-        stop: Stop,
-        options: dict[str, Any],
-    ) -> tuple[MixtureProblem, Starts]:
-        """Run EM to a loose tolerance, compute the prior again until it is about the same, and continue to `stop`."""
-        brief = loose(stop)
-        result = best_of(problem, source, params, stop=brief, **options)
-        current, passes = result.run, result.n_passes
-        for _ in range(RESCALINGS):
-            other = self._rescaled(problem, candidate, current, rows)
-            if other is None:
-                break
-            problem, current = other, run(other, source, current.params, stop=brief, **options)
-            passes += len(current.trace)
-        if unfinished(current, brief, stop):
-            assert current.last is not None
-            passes += 1 - len(current.last.trace)
-            current = run(problem, source, resume=current.last, stop=stop, **options)
-            passes += len(current.trace)
-        result = replace(result, run=current)
-        return problem, replace(result, more_passes=passes - result.n_passes)
-
     def _rescaled(
-        self, problem: MixtureProblem, candidate: Candidate, run: Run, rows: np.ndarray
+        self, candidate: Candidate, rows: np.ndarray, problem: MixtureProblem, run: Run
     ) -> MixtureProblem | None:
         """Return the problem with the prior of the parts that the components define, None if it is about the same."""
-        gaussian = problem.family.gaussian
-        if gaussian is None or gaussian.prior is None or run.status is not Status.CONVERGED:
-            return None
         other = self.problem(candidate, self.assigned(candidate, run.params, rows))
-        return other if self._differs(problem, other, run.params) else None
-
-    def _differs(self, before: MixtureProblem, after: MixtureProblem, params: MixtureParams) -> bool:
-        mass = params.weights.sum(axis=0) * self.total_weight
-        return rescaled(before.family, after.family, params.components, mass)
+        mass = run.params.weights.sum(axis=0) * self.total_weight
+        return other if rescaled(problem.family, other.family, run.params.components, mass) else None
 
     def assigned(self, candidate: Candidate, params: MixtureParams, rows: np.ndarray) -> Partition:
         """Return a partition of some rows: each belongs to its most probable component, given its class if known."""
@@ -442,6 +409,14 @@ class FitPlan:
                 f"class {self.classes.tolist()[few[0]]!r} has {rows[few[0]]} row(s), too few to estimate a covariance "
                 "by maximum likelihood; use prior='auto' or across_classes=True"
             )
+
+
+def _same_rows(problem: MixtureProblem, before: MixtureProblem) -> bool:
+    """Return whether two problems are about the same rows, as far as their center and scale show."""
+    gaussian, earlier = problem.family.gaussian, before.family.gaussian
+    if gaussian is None or earlier is None:
+        return gaussian is earlier
+    return np.array_equal(gaussian.center, earlier.center) and np.array_equal(gaussian.scale, earlier.scale)
 
 
 def _with_prior(problem: MixtureProblem, before: MixtureProblem) -> MixtureProblem:

@@ -21,8 +21,7 @@ from mixent.mixtures.online import PastStatistics
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 VARIANCE_ROWS = 4_000  # rows of the sample from which the scale of a prior is estimated
-RESCALINGS = 5  # largest number of times that the prior is computed again after convergence ...
-NOTICEABLE = 0.02  # ... if this changes the variance of a component by more than this share
+NOTICEABLE = 0.02  # share of a component's variance by which another prior has to change it to be used
 LEAST_SHRINKAGE = 1e-3  # of the correlations in the target of a prior, which must not be nearly singular
 FEATURE_BYTES = 4 << 20  # size of the temporary arrays of a block
 
@@ -136,17 +135,34 @@ def component_covariance(
     Variances are those of `common_variances`, which do not depend on the distances between the parts. Correlations are
     those within the parts; with few rows, these are replaced by the correlations of `reference`.
     """
-    d, n_parts = len(reference), start.resp.shape[1]
-    part = ArrayBlocks(replace(table.take(start.rows), rows=None, label=None))
-    scatter, mass = within_scatter(summary, part, start.resp.__getitem__, n_parts, executor)
-    degrees = max(mass - n_parts, 0.0)
-    within = shrunk(scatter / max(degrees, 1.0), summary, degrees)
-    share = max(0.0, 1 - degrees / (10 * d))
-    ones = np.ones(d)
+    within, share = _within_parts(table, start, summary, executor)
+    ones = np.ones(len(reference))
     correlations = (1 - share) * scaled_to(within, ones) + share * scaled_to(reference, ones)
     floor = (1e-6 * summary.scale) ** 2
     variances = common_variances(rows, *part_variances(table, start), np.diagonal(reference))
     return scaled_to(correlations, np.maximum(variances, floor))
+
+
+def cluster_covariance(
+    rows: float, table: Block, start: Partition, summary: Summary, reference: Array, executor: Executor
+) -> Array:
+    """Return the pooled covariance within the parts of a partition, (d, d); with few rows, that of `reference`.
+
+    Wide parts determine it, whereas narrow ones determine `component_covariance`. Components are therefore smoother,
+    and predict classes better where these have few rows for their number of columns.
+    """
+    within, share = _within_parts(table, start, summary, executor)
+    share = max(share, 1e-8)  # keeps it positive definite
+    return (1 - share) * within + share * reference
+
+
+def _within_parts(table: Block, start: Partition, summary: Summary, executor: Executor) -> tuple[Array, float]:
+    """Return the pooled covariance within the parts, and the share by which a reference should replace it."""
+    n_parts = start.resp.shape[1]
+    part = ArrayBlocks(replace(table.take(start.rows), rows=None, label=None))
+    scatter, mass = within_scatter(summary, part, start.resp.__getitem__, n_parts, executor)
+    degrees = max(mass - n_parts, 0.0)
+    return shrunk(scatter / max(degrees, 1.0), summary, degrees), max(0.0, 1 - degrees / (10 * len(scatter)))
 
 
 def rescaled(before: ProductFamily, after: ProductFamily, components: Components, mass: Array) -> bool:

@@ -57,7 +57,7 @@ class GivenStart:
 
 def check_init(init: Any, *, searched: bool, grown: bool) -> None:
     """Check the kind of `init`, and that nothing is given where components are searched or grown."""
-    if isinstance(init, str):
+    if not isinstance(init, Mapping) and np.ndim(init) == 0:  # a name, or no array
         check_choice("init", init, METHODS, also="responsibilities")
         return
     kind = "init as initial parameters" if isinstance(init, Mapping) else "init as responsibilities"

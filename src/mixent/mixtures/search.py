@@ -70,7 +70,7 @@ def default(plan: FitPlan, structures: list[str] | None) -> Candidate:
 def _candidate(plan: FitPlan, count: int, name: str, across: bool, rows: float | None) -> Candidate:
     """Return a candidate with at most one component per `ROWS_PER_COMPONENT` rows of each class."""
     counts = np.minimum(count, np.maximum(1, plan.class_rows() // ROWS_PER_COMPONENT))
-    return Candidate(tuple(counts.tolist()), (name,) * plan.n_classes, across, rows)
+    return Candidate(tuple(counts.tolist()), (name,) * plan.n_classes, across, rows, target="classes")
 
 
 def _strengths(plan: FitPlan) -> list[float | None]:
@@ -93,15 +93,15 @@ def _several(plan: FitPlan, names: list[str], tied: list[str], count: int, score
     strengths = _strengths(plan)
     for name in names:
         best = strengths.index(scores.best_rows(name, strengths))
-        candidate = _candidate(plan, count, name, bool(plan.est.across_classes), strengths[best])
-        yield candidate
+        for rows in strengths[max(0, best - 1) : best + 2]:
+            yield _candidate(plan, count, name, bool(plan.est.across_classes), rows)
         if len(plan.summary.center):
-            for rows in strengths[max(0, best - 1) : best + 2]:
-                yield replace(candidate, prior_rows=rows, local=False)
+            candidate = _candidate(plan, count, name, bool(plan.est.across_classes), strengths[best])
+            yield replace(candidate, target="clusters")
             for noise in NOISES if len(strengths) > 1 else ():
-                yield replace(candidate, prior_rows=strengths[0], noise=noise)
+                yield replace(candidate, prior_rows=strengths[0], target="clusters", noise=noise)
     for name in tied:
-        yield replace(_candidate(plan, count, name, True, plan.default_rows()), local=False)
+        yield _candidate(plan, count, name, True, plan.default_rows())
 
 
 def _settings(candidate: Candidate) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _settings(candidate: Candidate) -> dict[str, Any]:
         "covariance": candidate.structures[0],
         "across_classes": candidate.across,
         "prior_rows": candidate.prior_rows,
-        "prior_local": candidate.local,
+        "prior_target": candidate.target,
         "noise": candidate.noise,
     }
 

@@ -126,7 +126,11 @@ CLASSIFIER = [
             {0: 0.5, 1: -0.5},
         ),
     ),
-    *refused(ValueError, "init must be one of 'kmeans..', 'random'; got", option("init", "best", None, 0)),
+    *refused(
+        ValueError,
+        "init must be one of 'kmeans..', 'random', or responsibilities; got",
+        option("init", "best", None, 0),
+    ),
     *refused(ValueError, f"max_components {COUNT}", option("search__max_components", 0, 1.5, "x")),
     *refused(
         ValueError,
@@ -198,7 +202,9 @@ CLASSIFIER = [
             **option("search__cv", 1000, [([0, 1], [2, 3])], make=searched, covariance="EII", prior=1),
         },
     ),
-    *defined(useful, option("max_iter", 1), (ConvergenceWarning, "max_iter was reached first; raise it")),
+    *defined(
+        useful, option("max_iter", 1, n_components=2), (ConvergenceWarning, "max_iter was reached first; raise it")
+    ),
     *defined(
         probabilities,
         {"more components than rows of a class": lambda: classify(X[:4], [0, 0, 1, 1], n_components=4)},
@@ -211,11 +217,13 @@ CLUSTERS = [
     *refused(ValueError, "n_components=41 needs at least as many rows; X has 40", clusters("n_components", 41)),
     *refused(ValueError, STRUCTURE, clusters("covariance", "XYZ", None, 7, ["VVV", 3], {0: "VVV"})),
     *refused(ValueError, "covariance is an empty list", clusters("covariance", [])),
-    *refused(ValueError, "init must be one of 'kmeans..', 'random'; got 'best'", clusters("init", "best")),
+    *refused(
+        ValueError, "init must be one of 'kmeans..', 'random', or responsibilities; got", clusters("init", "best", None)
+    ),
     *refused(
         ValueError,
         r"responsibilities of shape \(40, 2\); got",
-        clusters("init", None, np.ones((3, 2)), np.ones((40, 3))),
+        clusters("init", np.ones((3, 2)), np.ones((40, 3))),
     ),
     *refused(
         ValueError,

@@ -50,7 +50,7 @@ def test_options(cls, options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"emissions": "given"}, "emissions must be one of 'fitted', 'precomputed'; got 'given'"),
+        ({"emissions": "given"}, "emissions must be one of 'fitted', 'poisson', 'precomputed'; got 'given'"),
         ({"n_states": 100}, "n_states=100 needs at least as many steps; X has 48"),
         ({"init": {"mean": 1}}, "init as a dict must have some of the keys 'start', .*; got 'mean'"),
         ({"init": {}}, "init as a dict must have some of the keys .*; got an empty dict"),
