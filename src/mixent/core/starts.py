@@ -13,6 +13,7 @@ from mixent.core.executors import Executor
 from mixent.show import Short
 
 P = TypeVar("P")
+Q = TypeVar("Q", bound=Problem[Any, Any, Any])
 
 QUICK = Stop(1e-3, 60)  # for fits that are only compared, or followed by a longer run
 REVISIONS = 5  # largest number of times that a problem is revised
@@ -63,14 +64,14 @@ def best_of(
 
 
 def best_revised(
-    problem: Problem[P, Any, Any],
+    problem: Q,
     source: BlockSource,
     starts: Iterable[P],
-    revise: Callable[[Any, Run[P]], Problem[P, Any, Any] | None],
+    revise: Callable[[Q, Run[P]], Q | None],
     *,
     stop: Stop,
     **options: Any,
-) -> tuple[Problem[P, Any, Any], Starts[P]]:
+) -> tuple[Q, Starts[P]]:
     """Maximize an objective that has constants estimated from the solution; return the final problem with the runs.
 
     After convergence to a loose tolerance, `revise` returns the problem with constants that suit the solution, or None
