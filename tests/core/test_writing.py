@@ -106,6 +106,22 @@ def test_links_are_followed_and_other_things_refused(tmp_path):
         write_text(os.devnull, "x")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX systems")
+def test_permissions_of_a_replaced_file_stay(tmp_path):
+    path = tmp_path / "a"
+    path.write_text("old")
+    path.chmod(0o600)
+    write_text(path, "new")
+    assert path.read_text() == "new" and path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_error_of_another_file_keeps_its_name(tmp_path):
+    other = tmp_path / "absent.csv"
+    with pytest.raises(FileNotFoundError) as error, replacing(tmp_path / "out"):
+        other.read_text()
+    assert error.value.filename == str(other)
+
+
 class SmallDisk(io.FileIO):
     """A file that finds room for 20 bytes."""
 

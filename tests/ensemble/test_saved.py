@@ -128,6 +128,20 @@ def test_three_classes_and_what_else_a_model_can_do(path):
     pd.testing.assert_frame_equal(again.constraint_table().frame(), model.constraint_table().frame())
 
 
+@pytest.mark.parametrize("cls", [MaxEntStackingClassifier, HMMStackingClassifier])
+def test_a_stack_with_a_classifier_that_abstains(cls, path):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 2
+    frame = pd.DataFrame(rng.normal(size=(90, 2)) + y[:, None], columns=["a", "b"])
+    frame["p0"] = rng.random(90)
+    frame["p1"] = 1 - frame["p0"]
+    frame.loc[::3, ["p0", "p1"]] = np.nan
+    model = cls([("own", MixtureClassifier(1)), ("other", ["p0", "p1"])], cv=3, random_state=0).fit(frame, y)
+    assert np.isnan(model.transform(frame)).any()
+    again = saved(model, path)
+    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+
+
 def test_what_is_shared_is_written_once(path):
     boosting = AdaBoostM1Classifier(n_estimators=10).fit(X, Y)
     mixent.save(boosting, path)

@@ -129,3 +129,18 @@ def test_staged_scores_end_at_the_score(boosting):
     assert staged[-1] == model.score(X, Y) and len(staged) == len(list(model.staged_predict(X))) > 1
     assert staged == [float((label == Y).mean()) for label in model.staged_predict(X)]
     assert list(model.staged_score(X, Y, weight))[-1] == pytest.approx(model.score(X, Y, weight), rel=1e-12)
+
+
+@stacks
+def test_names_are_in_the_order_given(stack):
+    model = stack([("a", GaussianNB()), ("b", "drop"), ("c", DecisionTreeClassifier(max_depth=2))], cv=2).fit(X, Y)
+    assert list(model.named_estimators_) == ["a", "b", "c"] and model.named_estimators_["b"] == "drop"
+    assert model.named_estimators_["c"] is model.estimators_[1]
+
+
+def test_members_without_a_name_each_have_no_names():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(90, 2)), np.arange(90) % 3
+    model = STACKS["maxent"](WeightBoostClassifier(n_estimators=2), cv="train").fit(rows, labels)
+    with pytest.raises(AttributeError, match="no names"):
+        _ = model.named_estimators_

@@ -125,3 +125,12 @@ def test_the_stationary_distribution_is_a_fixed_point(sequences):
     by_step = HiddenMarkovModel(2, transitions="per_step", prior=smooth).fit(X[:40], lengths=[10] * 4)
     with pytest.raises(AttributeError, match="per_step"):
         by_step.stationary_  # noqa: B018
+
+
+@pytest.mark.filterwarnings("ignore:constant:mixent.DataWarning")
+def test_fitted_parameters_with_a_constant_variable_are_a_start():
+    X = np.column_stack([np.random.default_rng(0).normal(size=40), np.ones(40)])
+    model = HiddenMarkovModel(2, "VVV", random_state=0).fit(X, lengths=[40])
+    init = {"means": model.means_, "covariances": model.covariances_}
+    again = HiddenMarkovModel(2, "VVV", init=init, random_state=0).fit(X, lengths=[40])
+    assert again.score(X, lengths=[40]) >= model.score(X, lengths=[40]) - 0.05

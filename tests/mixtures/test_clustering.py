@@ -368,6 +368,20 @@ def test_one_iteration_at_a_time_is_one_long_run(draw, same):
     same(whole, steps, 1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("max_iter", [1, 7])
+def test_a_few_iterations_at_a_time_end_at_the_same_prior(max_iter):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(m, s, (n, 3)) for m, s, n in ((0, 1, 200), (1.5, 0.1, 200), (0, 5, 100))])
+    whole = GaussianMixture(3, random_state=0).fit(X)
+    steps = GaussianMixture(3, max_iter=max_iter, warm_start=True, random_state=0)
+    for _ in range(300):
+        if steps.fit(X).converged_ and steps.n_iter_ == 1:
+            break
+    np.testing.assert_allclose(steps.score(X), whole.score(X), rtol=1e-4)
+    np.testing.assert_allclose(steps.covariances_, whole.covariances_, rtol=0.05, atol=0.02)
+
+
 def test_lower_bounds_never_fall_and_end_at_the_lower_bound(draw):
     X, _ = draw(n=200, gap=1.0, missing=0.1)
     for prior in (None, "auto"):

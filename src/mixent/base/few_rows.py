@@ -33,8 +33,8 @@ def few_rows(schema: Schema, background: Background | None = None) -> Table:
     return Table(X, codes, schema, source=partial(_as_user_rows, schema, X, codes))
 
 
-def ask(model: Any, rows: Any, **more: Any) -> Iterator[tuple[str, Any]]:
-    """The answers of a model to rows, by all of its methods that give numbers.
+def predictions(model: Any, rows: Any, **more: Any) -> Iterator[tuple[str, Any]]:
+    """The predictions of a model for rows, by all of its methods that return numbers.
 
     Parameters
     ----------
@@ -48,28 +48,30 @@ def ask(model: Any, rows: Any, **more: Any) -> Iterator[tuple[str, Any]]:
             yield name, np.asarray(method(rows, **more))
 
 
-def ask_rows(model: Any) -> Iterator[tuple[str, Any]]:
-    """The answers to a few rows of the columns that the model has kept; one of another package may keep none."""
+def few_predictions(model: Any) -> Iterator[tuple[str, Any]]:
+    """The predictions for a few rows of the columns of a model; a model of another package may not have stored any."""
     background = vars(model).get("background_")
     schema = vars(model).get("schema_") if background is None else background.schema
     if schema is not None:
         rows = few_rows(schema, background)
-        yield from ask(model, rows if reads_tables(model) else rows.given)
+        yield from predictions(model, rows if reads_tables(model) else rows.given)
 
 
-def are_proper(name: str, answers: np.ndarray) -> bool:
-    """Whether answers are what a method promises: a distribution for each row, a log-density, or finite numbers.
+def are_proper(name: str, values: np.ndarray) -> bool:
+    """Whether a method returns what it should: a distribution for each row, a log-density, or finite numbers.
 
     Parameters
     ----------
     name : of the method
-    answers : array
+    values : array
     """
-    if answers.dtype.kind != "f":
+    if values.dtype.kind != "f":
         return name == "transform"  # such as the labels that the classifiers of a stack predict
     if name == "score_samples":
-        return bool((answers < np.inf).all())
-    proper = np.isfinite(answers).all()
+        return bool((values < np.inf).all())
+    if name == "transform":  # NaN where a classifier of a stack abstains
+        return not np.isinf(values).any()
+    proper = np.isfinite(values).all()
     if name == "predict_proba":
-        proper &= (answers >= 0).all() and np.allclose(answers.sum(axis=-1), 1.0, rtol=0.0, atol=1e-6)
+        proper &= (values >= 0).all() and np.allclose(values.sum(axis=-1), 1.0, rtol=0.0, atol=1e-6)
     return bool(proper)

@@ -105,7 +105,7 @@ class Entry:
     to_file : model -> copy without what a file cannot hold; raises TypeError with the reason and the remedy
     from_file : loaded model -> further models inside it, which are checked in turn; raises ValueError on damage
     parameters : model -> None; raises ValueError for constructor parameters that `fit` would refuse
-    ask : loaded model -> (method, answers) for a few rows, which must be finite, and probabilities where it gives them
+    predictions : loaded model -> (method, values) for a few rows, with which a loaded file is checked
     recipes : how `compare` tries it
     example : () -> an unfitted estimator, where the class needs arguments
     listed : whether lists of models show it; False for what serves only inside other models
@@ -126,7 +126,7 @@ class Entry:
     to_file: Callable[[Any], Any] = keep
     from_file: Callable[[Any], Iterable[Any]] = whole
     parameters: Callable[[Any], Any] = check_parameters
-    ask: Callable[[Any], Iterable[tuple[str, Any]]] | None = None
+    predictions: Callable[[Any], Iterable[tuple[str, Any]]] | None = None
     recipes: tuple[Recipe, ...] = ()
     example: Callable[[], Any] | None = None
     listed: bool = True

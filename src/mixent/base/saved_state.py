@@ -119,9 +119,8 @@ class Several:
     size: str | None = None
 
 
-Declared = Mapping[
-    str, Any
-]  # attribute -> Values, the shape of finite numbers, or anything else, which is not used here
+# attribute -> Values, or the shape of finite numbers; other entries are ignored
+Declared = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

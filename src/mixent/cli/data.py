@@ -137,7 +137,7 @@ def read_data(path: Path, roles: Roles, *, screen: Screen, named: Iterable[str] 
     _print_size(screen, path, table)
     for hint in [*_number_for_class(y, target), *_codes(table, {*named, *roles.single})]:
         screen.print(shown(hint))
-    read = table.notes if sequence is None else ()  # the column of sequences is none of the model
+    read = table.notes if sequence is None else ()  # the column of sequences is not a column of the model
     notes = [*_problems(table, roles, y), *read, *_marked_labels(path, y, target)]
     for note in notes:
         screen.warn(note)

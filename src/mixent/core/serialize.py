@@ -32,10 +32,8 @@ _HEADER_LIMIT = 8 << 20
 _COSTS = {b"{": 250, b"[": 250, b",": 100, b"": 3}  # most bytes of memory for each of these in the header
 _CHUNK = 1 << 20
 _MAX_ZIPS = 3  # zip files inside of each other
-NUMBERED = (
-    "$object",
-    "$foreign",
-)  # what may be referenced several times; references to containers could expand without limit
+# what may be referenced several times; references to containers could expand without limit
+NUMBERED = ("$object", "$foreign")
 _STAMP = (1980, 1, 1, 0, 0, 0)  # a fixed time, so that the same model gives the same bytes
 
 

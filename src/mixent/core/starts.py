@@ -74,21 +74,25 @@ def best_revised(
 ) -> tuple[Q, Starts[P]]:
     """Maximize an objective that has constants estimated from the solution; return the final problem with the runs.
 
-    After convergence to a loose tolerance, `revise` returns the problem with constants that suit the solution, or None
-    where they are about the same. Each revision begins a new segment of the history. The last run continues to `stop`.
+    After convergence, first to a loose tolerance and then to `stop`, `revise` returns the problem with constants that
+    suit the solution, or None where they are about the same. Each revision begins a new segment of the history.
     """
-    brief = loose(stop)
+    brief = rule = loose(stop)
     result = best_of(problem, source, starts, stop=brief, **options)
-    for _ in range(REVISIONS):
+    left = REVISIONS
+    while True:
         current = result.run
-        other = revise(problem, current) if current.status is Status.CONVERGED else None
-        if other is None or current.last is None:
-            break
-        problem = other
-        longer = replace(brief, max_passes=min(current.n_passes + brief.max_passes, stop.max_passes))
-        current = run(problem, source, resume=current.last.restated(), stop=longer, **options)
-        result, brief = replace(result, run=current), longer
-    return problem, _finished(problem, source, result, brief, stop, **options)
+        other = revise(problem, current) if left and current.status is Status.CONVERGED else None
+        if other is not None and current.last is not None:
+            problem, left = other, left - 1
+            rule = Stop(brief.tol, min(current.n_passes + brief.max_passes, stop.max_passes))
+            current = run(problem, source, resume=current.last.restated(), stop=rule, **options)
+            result = replace(result, run=current)
+            continue
+        finished = _finished(problem, source, result, rule, stop, **options)
+        if finished is result:
+            return problem, result
+        result, rule = finished, stop
 
 
 def loose(stop: Stop) -> Stop:

@@ -10,6 +10,7 @@ import os
 import platform
 import re
 import secrets
+import shutil
 import time
 import zlib
 from collections.abc import Iterator
@@ -39,8 +40,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
                 left.unlink()
     part = target.with_name(f"{target.name}.{_machine()}-{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
-        with naming(path):
+        with naming(path, part):
             yield part
+            if target.exists():
+                shutil.copymode(target, part)
             part.replace(target)  # atomic: a reader never sees an incomplete file
     finally:
         part.unlink(missing_ok=True)
@@ -79,12 +82,12 @@ def append_line(path: str | os.PathLike[str], line: str) -> None:
 
 
 @contextmanager
-def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Add the name of the file to an error of the system, such as a full disk, that does not have it or another."""
+def naming(path: str | os.PathLike[str], part: Path | None = None) -> Iterator[None]:
+    """Add the name of the file to an error of the system that has none, such as a full disk, or that of `part`."""
     try:
         yield
     except OSError as error:
-        if error.errno is None:
+        if error.errno is None or error.filename not in (None, str(path), str(part)):
             raise
         raise OSError(error.errno, error.strerror or os.strerror(error.errno), str(path)) from error
 

@@ -334,9 +334,16 @@ class BaseStacking(TransformerMixin, ExplainedByColumn, ProbabilisticClassifier)
     @property
     def named_estimators_(self) -> Bunch:
         """Name -> fitted classifier; "drop" for those left out."""
-        named = self.estimators if isinstance(self.estimators, (list, tuple)) else ()
-        dropped = {name: base for name, base in map(as_pair, named) if name is not None and is_dropped(base)}
-        return Bunch(**dropped | dict(zip(self.base_names_, self.estimators_)))
+        if len(self.base_names_) != len(self.estimators_):
+            raise AttributeError("the members of the ensemble have no names, since it has several for each stage")
+        fitted = dict(zip(self.base_names_, self.estimators_))
+        if not isinstance(self.estimators, (list, tuple)):
+            return Bunch(**fitted)
+        left_out = [is_dropped(base) for _, base in map(as_pair, self.estimators)]
+        given = [name for name, _ in map(as_pair, self.estimators)]
+        remaining = iter(fitted.items())
+        pairs = [(name, "drop") if out else next(remaining) for name, out in zip(given, left_out)]
+        return Bunch(**{name: base for name, base in pairs if name is not None})
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

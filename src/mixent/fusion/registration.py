@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.few_rows import MOST, ask
+from mixent.base.few_rows import MOST, predictions
 from mixent.base.registry import register, sizes_of
 from mixent.base.saved_state import Part, Sizes, Values, check_values, free, index, maybe, real
 from mixent.fusion.answers import Answers
@@ -130,7 +130,9 @@ register(
         Source: {},
     },
     sizes=fused_sizes,
-    ask=lambda fuser: ask(fuser, fuser._batch.answers.part(np.arange(min(fuser._batch.n_patterns, MOST)))),
+    predictions=lambda fuser: predictions(
+        fuser, fuser._batch.answers.part(np.arange(min(fuser._batch.n_patterns, MOST)))
+    ),
     to_file=without_derived,
     from_file=with_derived,
 )(Fuser)

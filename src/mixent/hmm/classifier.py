@@ -159,10 +159,7 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         -------
         self
         """
-        check_options(self)
-        if isinstance(self.init, dict):
-            raise ValueError("init must be 'auto' or 'random', since each class is initialized separately; got a dict")
-        check_emissions(self, ("fitted", "poisson"))
+        self._check_options()
         sequences, table = self._read_new(X, lengths, groups)
         labels = read_labels(y, sequences.n_sequences)
         keep_notes(self, table, labels, quiet=isinstance(X, Table))
@@ -190,6 +187,12 @@ class HMMClassifier(ProbabilisticClassifier, SequenceModel):
         for chain, name in zip(chains, labels.classes.tolist()):
             warn_unconverged(chain.run, f"{type(self).__name__} (class {name!r})")
         return self
+
+    def _check_options(self) -> None:
+        check_options(self)
+        if isinstance(self.init, dict):
+            raise ValueError("init must be 'auto' or 'random', since each class is initialized separately; got a dict")
+        check_emissions(self, ("fitted", "poisson"))
 
     def _chains(self) -> tuple[FittedChain, ...]:
         return self.chains_

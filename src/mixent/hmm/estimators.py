@@ -210,24 +210,26 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         -------
         self
         """
-        check_options(self)
-        check_emissions(self)
+        self._check_options()
         sequences = self._read_fit(X, lengths, groups)
         weight = read_weights(sample_weight, sequences.n_sequences)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         scale, initial = None, None
-        if isinstance(self.init, dict):
-            initial = read_start(self.init, self.n_states, self.variables_, self.topology, matrices_of(self, sequences))
         if self.emissions != "precomputed":
             read_fixed(self.init, self.variables_)
             sequences = self._select_columns(sequences, weight)
-            if initial:
-                initial = _of_varying(initial, self.varying_)
+        if isinstance(self.init, dict):
+            initial = read_start(self, self.variables_, self.varying_, matrices_of(self, sequences))
+        if self.emissions != "precomputed":
             scale = measure(self, sequences, weight, self.variables_.sizes)
         with progress_bar(self.progress, "sequences") as show:
             self.chain_ = fit_chain(self, sequences, weight, self.variables_.sizes, scale, seed, initial, show)
         warn_unconverged(self.run_, type(self).__name__)
         return self
+
+    def _check_options(self) -> None:
+        check_options(self)
+        check_emissions(self)
 
     def _read_fit(self, X: Any, lengths: Any, groups: Any) -> Sequences:
         if self.emissions != "precomputed":
@@ -467,14 +469,3 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         float
         """
         return float(-2 * self.score_samples(X, lengths=lengths, groups=groups).sum() + 2 * self.n_parameters_)
-
-
-def _of_varying(initial: dict[str, Array], varying: np.ndarray) -> dict[str, Array]:
-    """Return the initial parameters of the variables that vary."""
-    initial = dict(initial)
-    if "means" in initial:
-        initial["means"] = initial["means"][:, varying]
-    if "covariances" in initial:
-        covs = initial["covariances"]
-        initial["covariances"] = covs[:, varying] if covs.ndim == 2 else covs[:, varying[:, None], varying]
-    return initial

@@ -84,7 +84,7 @@ def fit_chain(
             starts = [_initial_params(est, problem, None, sequences, weight, None, executor)]
         else:
             problem, starts = _with_family(est, sequences, weight, sizes, scale, seed, executor)
-        starts = [with_initial(params, initial or {}, problem.family) for params in starts]
+        starts = [with_initial(params, initial or {}, problem.family, problem.fixed) for params in starts]
         starts = [_by_step(params, n_matrices) for params in starts]
         source = blocks_of(problem, S, sequences, weight)
         _check_possible(problem, source, starts[0], executor)
@@ -94,7 +94,7 @@ def fit_chain(
             "propose": Squarem() if est.accelerate and S > 1 else None,
         }
         stop = Stop(est.tol, est.max_iter)
-        if scale is None or S == 1 or "covariances" in problem.fixed:
+        if scale is None or S == 1 or "covariances" in problem.fixed or not _has_prior(problem):
             result = best_of(problem, source, starts, stop=stop, **options).run
         else:
             revise = partial(_rescaled, est, source, sizes, scale, executor)
@@ -155,18 +155,21 @@ def _rescaled(
     run: Run,
 ) -> ChainProblem | None:
     """Return the problem with the prior of the most probable states of the steps, None if it is about the same."""
-    family = problem.family
-    if family is None or not isinstance(family.gaussian, GaussianFamily) or family.gaussian.prior is None:
-        return None
     params, sequences = run.params, source.sequences
     log_emit = emissions_of(problem, params, source, executor)
     posterior = forward_backward(params.log_start, params.log_trans, log_emit, sequences.lengths).states
     steps = sequences.with_weights(source.weight)
     label = np.where(observed_steps(steps), posterior.argmax(axis=1), -1)
     other = _problem(est, label, steps, sizes, scale, executor)
-    assert other.family is not None
+    assert problem.family is not None and other.family is not None
     mass = steps.row_weights @ posterior
-    return other if rescaled(family, other.family, params.components, mass) else None
+    return other if rescaled(problem.family, other.family, params.components, mass) else None
+
+
+def _has_prior(problem: ChainProblem) -> bool:
+    """Whether emissions are Gaussian with a prior of covariances, which depends on the states."""
+    gaussian = None if problem.family is None else problem.family.gaussian
+    return isinstance(gaussian, GaussianFamily) and gaussian.prior is not None
 
 
 def _initial_params(

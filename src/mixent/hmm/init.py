@@ -245,8 +245,13 @@ def _smoothed(counts: Array, allowed: Array) -> Array:
     return safe_log(table / table.sum(axis=-1, keepdims=True))
 
 
-def with_initial(params: ChainParams, initial: dict[str, Any], family: ProductFamily | None) -> ChainParams:
-    """Replace initial parameters by those of the user (checked by `options.read_start`)."""
+def with_initial(
+    params: ChainParams, initial: dict[str, Any], family: ProductFamily | None, fixed: tuple[str, ...] = ()
+) -> ChainParams:
+    """Replace initial parameters by those of the user (checked by `options.read_start`).
+
+    Covariances are projected on the structure, which fixed ones must have.
+    """
     if "start" in initial:
         params = replace(params, log_start=safe_log(initial["start"]))
     if "transitions" in initial:
@@ -255,9 +260,15 @@ def with_initial(params: ChainParams, initial: dict[str, Any], family: ProductFa
         return params
     gaussian, categorical = params.components.gaussian, params.components.categorical
     if isinstance(gaussian, Poissons):
-        gaussian = Poissons(np.maximum(initial["means"], 1e-300)) if "means" in initial else gaussian
+        gaussian = Poissons(initial["means"]) if "means" in initial else gaussian
     elif gaussian is not None and family.gaussian is not None:
-        gaussian = with_gaussians(gaussian, family.gaussian, initial.get("means"), initial.get("covariances"))
+        covs = initial.get("covariances")
+        gaussian = with_gaussians(gaussian, family.gaussian, initial.get("means"), covs)
+        if covs is not None and "covariances" in fixed:
+            full = covs if covs.ndim == 3 else covs[:, :, None] * np.eye(covs.shape[1])
+            if not np.allclose(gaussian.full_covs(), full, rtol=1e-9, atol=1e-9 * np.abs(full).max()):
+                structure = family.gaussian.groups[0].structure
+                raise ValueError(f"init: fixed covariances do not have the structure {structure!r}; use 'VVV'")
     if categorical is not None and "tables" in initial:
         categorical = Categoricals(safe_log(np.maximum(initial["tables"], 1e-300)))
     return replace(params, components=Components(gaussian, categorical))

@@ -11,6 +11,7 @@ from mixent.core.arrays import Array
 from mixent.data import Schema
 from mixent.families.gaussian.structures import get_structure
 from mixent.hmm.init import TOPOLOGIES
+from mixent.mixtures.given_start import read_covariances, read_numbers
 from mixent.mixtures.options import MixturePrior
 
 KEYS = ("start", "transitions", "means", "covariances", "tables")
@@ -120,13 +121,13 @@ def read_fixed(init: Any, variables: Schema | None = None) -> tuple[str, ...]:
         The variables of a step, which must have these parameters.
     """
     names = init.get(FIXED, ()) if isinstance(init, dict) else ()
-    names = (names,) if isinstance(names, str) else tuple(names)
+    names = tuple(names) if isinstance(names, (list, tuple)) else (names,)
     unknown = [name for name in names if name not in KEYS]
     if unknown:
         allowed = ", ".join(map(repr, KEYS))
         raise ValueError(f"init: fixed must be a list of some of {allowed}; got {unknown[0]!r}")
     if variables is not None:
-        without = [*([] if variables.continuous else ["means", "covariances"])]
+        without = [] if variables.continuous else ["means", "covariances"]
         without += [] if variables.categorical else ["tables"]
         absent = [name for name in names if name in without]
         if absent:
@@ -135,21 +136,22 @@ def read_fixed(init: Any, variables: Schema | None = None) -> tuple[str, ...]:
     return tuple(name for name in KEYS if name in names)
 
 
-def read_start(init: Any, n_states: int, variables: Schema, topology: str, n_matrices: int | None) -> dict[str, Array]:
+def read_start(est: Any, variables: Schema, varying: np.ndarray, n_matrices: int | None) -> dict[str, Array]:
     """Check the initial parameters of the user and return them as arrays.
 
     Parameters
     ----------
-    init : dict
-    n_states : int
+    est : HiddenMarkovModel with a dict as `init`
     variables : Schema
         The variables of a step.
-    topology : str
+    varying : (d',) array of int
+        The numeric variables that vary, to which means and covariances are restricted.
     n_matrices : int or None
         Number of transition matrices if every step has one.
     """
     initial: dict[str, Array] = {}
-    S, d = n_states, len(variables.continuous)
+    init, topology = est.init, est.topology
+    S, d = est.n_states, len(variables.continuous)
     if "start" in init:
         initial["start"] = _shares("start", init["start"], ((S,),))
     if "transitions" in init:
@@ -166,13 +168,11 @@ def read_start(init: Any, n_states: int, variables: Schema, topology: str, n_mat
         if name in init and d == 0:
             raise ValueError(f"init has {name}, but no variable is numeric")
     if "means" in init:
-        initial["means"] = _numbers("means", init["means"], ((S, d),))
+        means = initial["means"] = read_numbers("means", init["means"], (S, d))[:, varying]
+        if est.emissions == "poisson" and (means <= 0).any():
+            raise ValueError(f"init: means must be > 0 with emissions='poisson'; got {means[means <= 0][0]:.3g}")
     if "covariances" in init:
-        covs = _numbers("covariances", init["covariances"], ((S, d), (S, d, d)))
-        smallest = covs.min() if covs.ndim == 2 else np.linalg.eigvalsh(covs).min()
-        if smallest <= 0:
-            raise ValueError(f"init: covariances must be positive definite; the smallest eigenvalue is {smallest:.3g}")
-        initial["covariances"] = covs
+        initial["covariances"] = read_covariances("covariances", init["covariances"], S, d, varying)
     if "tables" in init:
         initial["tables"] = _tables(init["tables"], S, variables)
     return initial
@@ -194,19 +194,8 @@ def _tables(tables: Any, n_states: int, variables: Schema) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def _numbers(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> Array:
-    allowed = " or ".join(map(str, shapes))
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"init: {name} must be numbers of shape {allowed}; {error}") from error
-    if array.shape not in shapes or not np.isfinite(array).all():
-        raise ValueError(f"init: {name} must be finite numbers of shape {allowed}; got shape {array.shape}")
-    return array
-
-
 def _shares(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> Array:
-    array = _numbers(name, value, shapes)
+    array = read_numbers(name, value, *shapes)
     if (array < 0).any() or not np.allclose(array.sum(axis=-1), 1.0, rtol=0, atol=1e-6):
         raise ValueError(f"init: {name} must be probabilities that sum to 1 along the last axis")
     return array / array.sum(axis=-1, keepdims=True)

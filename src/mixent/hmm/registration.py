@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.few_rows import LEAST, ask, few_rows
+from mixent.base.few_rows import LEAST, few_rows, predictions
 from mixent.base.registry import register, sizes_of, sizes_of_columns
 from mixent.base.saved_state import Several, free, index, log_shares, positive, real, shares
 from mixent.data import Schema
@@ -16,14 +16,8 @@ from mixent.hmm.classifier import HMMClassifier
 from mixent.hmm.describe import classifier_on_rows, describe_classifier, describe_model, model_on_rows
 from mixent.hmm.estimators import HiddenMarkovModel
 from mixent.hmm.fitting import FittedChain
-from mixent.hmm.options import HMMPrior, check_emissions, check_options
+from mixent.hmm.options import HMMPrior
 from mixent.hmm.problem import ChainParams, ChainProblem
-
-
-def check_all_options(model: Any) -> None:
-    """As `fit` checks them."""
-    check_options(model)
-    check_emissions(model)
 
 
 def few_sequences(model: Any) -> tuple[Any, dict[str, Any]]:
@@ -38,10 +32,10 @@ def few_sequences(model: Any) -> tuple[Any, dict[str, Any]]:
     return rows.X if precomputed else rows, {"lengths": lengths}
 
 
-def ask_sequences(model: Any) -> Iterator[tuple[str, Any]]:
-    """The answers to a few sequences."""
+def sequence_predictions(model: Any) -> Iterator[tuple[str, Any]]:
+    """The predictions for a few sequences."""
     rows, more = few_sequences(model)
-    return ask(model, rows, **more)
+    return predictions(model, rows, **more)
 
 
 STATE = {
@@ -74,8 +68,8 @@ register(
         Poissons: {"rates": positive("K d")},
     },
     sizes=sizes_of_steps,
-    parameters=check_all_options,
-    ask=ask_sequences,
+    parameters=lambda model: model._check_options(),
+    predictions=sequence_predictions,
 )(HiddenMarkovModel)
 register(
     "hmm",
@@ -90,6 +84,6 @@ register(
         "chains_": Several(FittedChain, "C"),
     },
     sizes=sizes_of_steps,
-    parameters=check_all_options,
-    ask=ask_sequences,
+    parameters=lambda model: model._check_options(),
+    predictions=sequence_predictions,
 )(HMMClassifier)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.few_rows import ask, few_rows
+from mixent.base.few_rows import few_rows, predictions
 from mixent.base.recipes import Recipe
 from mixent.base.registry import register, sizes_of
 from mixent.base.saved_state import Part, Several, Sizes, free, index, positive, real, shares
@@ -119,13 +119,13 @@ TERMS: dict[type, Any] = {
 }
 
 
-def ask_with_probabilities(model: MaxEntClassifier) -> Iterator[tuple[str, Any]]:
+def predictions_with_probabilities(model: MaxEntClassifier) -> Iterator[tuple[str, Any]]:
     """The answers to a few rows; the columns of a probabilistic feature have equal probabilities."""
     rows = few_rows(model.schema_)
     for term in model.layout_.single_terms():
         if isinstance(term, Probabilistic):
             rows.X[:, list(term.columns)] = 1.0 / len(term.columns)
-    return ask(model, rows)
+    return predictions(model, rows)
 
 
 def mixtures_of_groups(model: MaxEntClassifier) -> list[GaussianMixture | MixtureClassifier]:
@@ -157,7 +157,7 @@ register(
         SelectionStep: {"expected_gain": free(""), "gain": free(""), "score": free("")},
     },
     sizes=solved_sizes,
-    ask=ask_with_probabilities,
+    predictions=predictions_with_probabilities,
     from_file=mixtures_of_groups,
     recipes=(
         Recipe(

@@ -390,7 +390,8 @@ def _check_sequences(model: SequenceModel) -> None:
     """Raise an error unless rows are sequences whose steps share all parameters."""
     if getattr(model, "emissions", "fitted") != "fitted":
         raise ValueError(
-            "FisherKernel needs a hidden Markov model with emission distributions; got emissions='precomputed'"
+            "FisherKernel needs a hidden Markov model with Gaussian or categorical emissions; "
+            f"got emissions={model.emissions!r}, fit it with emissions='fitted'"
         )
     if model.transitions != "shared":
         raise ValueError(

@@ -259,8 +259,7 @@ class ChainScores:
         assert family is not None and components is not None
         self.gaussian = self.categorical = None
         if family.gaussian is not None and components.gaussian is not None:
-            if not isinstance(family.gaussian, GaussianFamily):
-                raise ValueError("FisherKernel does not support emissions='poisson'; fit the model with 'fitted'")
+            assert isinstance(family.gaussian, GaussianFamily)  # others are refused by `FisherKernel`
             self.gaussian = GaussianScores(family.gaussian, components.gaussian, live, size)
             size = self.gaussian.stop
         if family.categorical is not None and components.categorical is not None:

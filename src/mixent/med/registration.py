@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
 from mixent.base.background import Background
-from mixent.base.few_rows import ask, few_rows
+from mixent.base.few_rows import few_rows, predictions
 from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial, Precomputed
 from mixent.base.recipes import Recipe, Setting, Shape
 from mixent.base.registry import register, sizes_of, sizes_of_columns
@@ -182,11 +182,11 @@ def all_pairs(tables: TreeTables, known: Sizes) -> Sizes:
     return {}
 
 
-def ask_kernel(kernel: FisherKernel) -> Iterator[tuple[str, Any]]:
+def kernel_predictions(kernel: FisherKernel) -> Iterator[tuple[str, Any]]:
     """The features of a few rows of the model."""
     is_chain = isinstance(kernel.model_, SequenceModel)
     rows, more = few_sequences(kernel.model_) if is_chain else (few_rows(kernel.model_.schema_), {})
-    return ask(kernel, rows, **more)
+    return predictions(kernel, rows, **more)
 
 
 def kernel_sizes(kernel: FisherKernel) -> dict[str, Any]:
@@ -443,6 +443,6 @@ register(
         "rank_": size("r"),
     },
     sizes=kernel_sizes,
-    ask=ask_kernel,
+    predictions=kernel_predictions,
     holds=("model", "model_"),
 )(FisherKernel)

@@ -316,7 +316,14 @@ class GaussianMixture(DensityMixin, MixtureModel):
         check_count("max_iter", self.max_iter)
         check_positive("tol", self.tol, zero=True)
         self._group("prior").check()
-        check_init(self.init, searched=len(counts) > 1, grown=search.grown)
+        check_init(
+            self.init, searched=len(counts) > 1, grown=search.grown, also="a dict of parameters or responsibilities"
+        )
+        by_clusters = isinstance(self.init, str) or (isinstance(self.init, dict) and "means" not in self.init)
+        if self.n_init != 1 and not by_clusters:
+            raise ValueError(
+                f"n_init={self.n_init!r} is not used with initial means or responsibilities; leave it at 1"
+            )
         return counts, names
 
     def _set_fitted(self, fitted: Fitted, starts: Starts | None, schema: Schema, plan: FitPlan) -> None:

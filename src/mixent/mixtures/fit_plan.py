@@ -253,8 +253,8 @@ class FitPlan:
         """Run EM from partitions of the rows (or from `warm`); `quick` stops early, to compare candidates.
 
         The prior is computed from the first partition, and with `rescale` again from the rows of each component after
-        convergence to a loose tolerance. If `warm` is the solution of an earlier problem `before` on the same rows, its
-        prior is kept, so that the earlier run is continued.
+        convergence. If `warm` is the solution of an earlier problem `before` on the same rows, it begins with the prior
+        of that problem, so that the earlier run is continued.
         """
         est = self.est
         if candidate.prior_rows is None:
@@ -267,7 +267,7 @@ class FitPlan:
             problem = self.problem(candidate, starts[0])
             rescale = rescale and candidate.rescaled
             if before is not None and _same_rows(problem, before):
-                problem, rescale = _with_prior(problem, before), False
+                problem = _with_prior(problem, before)
             source = self.source(problem.family, max(candidate.counts))
             params = [warm] if warm is not None else self._initial_params(problem, candidate, starts, executor)
             last: deque[Event] = deque(maxlen=1)

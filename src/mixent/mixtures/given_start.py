@@ -55,10 +55,10 @@ class GivenStart:
         return replace(params, components=replace(params.components, gaussian=gaussian))
 
 
-def check_init(init: Any, *, searched: bool, grown: bool) -> None:
+def check_init(init: Any, *, searched: bool, grown: bool, also: str = "responsibilities") -> None:
     """Check the kind of `init`, and that nothing is given where components are searched or grown."""
-    if not isinstance(init, Mapping) and np.ndim(init) == 0:  # a name, or no array
-        check_choice("init", init, METHODS, also="responsibilities")
+    if init is None or np.isscalar(init):
+        check_choice("init", init, METHODS, also)
         return
     kind = "init as initial parameters" if isinstance(init, Mapping) else "init as responsibilities"
     if searched:
@@ -91,24 +91,36 @@ def read_start(init: Any, n_rows: int, n_components: int, n_columns: int, varyin
         )
     weights = means = covs = None
     if "weights" in init:
-        weights = _numbers("weights", init["weights"], (n_components,))
+        weights = read_numbers("weights", init["weights"], (n_components,))
         if (weights <= 0).any() or not np.isclose(weights.sum(), 1.0, rtol=0, atol=1e-6):
             raise ValueError(f"init: weights must be positive and sum to 1; got {weights.tolist()}")
         weights = weights / weights.sum()
     if "means" in init:
-        means = _numbers("means", init["means"], (n_components, n_columns))[:, varying]
+        means = read_numbers("means", init["means"], (n_components, n_columns))[:, varying]
     for key in ("covariances", "precisions"):
         if key in init:
-            covs = _covariances(key, init[key], n_components, n_columns, varying)
+            covs = read_covariances(key, init[key], n_components, n_columns, varying)
     return GivenStart(None, weights, means, covs)
 
 
-def _covariances(key: str, value: Any, n_components: int, n_columns: int, varying: np.ndarray) -> Array:
-    """Return covariances from covariances or precisions, as matrices or as their diagonals."""
-    matrices = _numbers(key, value, (n_components, n_columns), (n_components, n_columns, n_columns), finite=False)
+def read_covariances(key: str, value: Any, n_components: int, n_columns: int, varying: np.ndarray) -> Array:
+    """Return covariances of the columns that vary, from covariances or precisions, as matrices or as their diagonals.
+
+    Parameters
+    ----------
+    key : "covariances" or "precisions"
+    value : (K, d) or (K, d, d) array
+    n_components, n_columns : int
+    varying : (d',) array of int
+    """
+    matrices = read_numbers(key, value, (n_components, n_columns), (n_components, n_columns, n_columns), finite=False)
     part = matrices[:, varying] if matrices.ndim == 2 else matrices[:, varying[:, None], varying]
     if not np.isfinite(part).all():
         raise ValueError(f"init: {key} must be finite")
+    if part.ndim == 3:
+        std = np.sqrt(np.abs(np.diagonal(part, axis1=1, axis2=2)))
+        if (np.abs(part - part.swapaxes(1, 2)) > 1e-6 * std[:, :, None] * std[:, None, :]).any():
+            raise ValueError(f"init: {key} must be symmetric matrices")
     smallest = part.min() if part.ndim == 2 else np.linalg.eigvalsh(part).min()
     if smallest <= 0:
         raise ValueError(f"init: {key} must be positive definite; the smallest eigenvalue is {smallest:.3g}")
@@ -117,7 +129,16 @@ def _covariances(key: str, value: Any, n_components: int, n_columns: int, varyin
     return part
 
 
-def _numbers(name: str, value: Any, *shapes: tuple[int, ...], finite: bool = True) -> Array:
+def read_numbers(name: str, value: Any, *shapes: tuple[int, ...], finite: bool = True) -> Array:
+    """Return an entry of `init` as an array of one of these shapes.
+
+    Parameters
+    ----------
+    name : key of the entry
+    value : array
+    *shapes : tuples of int
+    finite : bool
+    """
     allowed = " or ".join(map(str, shapes))
     try:
         array = np.asarray(value, dtype=float)

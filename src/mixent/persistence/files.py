@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import mixent
 from mixent.base.background import Background
-from mixent.base.few_rows import are_proper, ask_rows
+from mixent.base.few_rows import are_proper, few_predictions
 from mixent.base.options import Options
 from mixent.base.registry import Entry, check_columns, entries, entry_of, find, name_in_files, sizes_of_columns
 from mixent.base.saved_state import (
@@ -102,7 +102,7 @@ def save(model: Any, path: str | os.PathLike[str], *, foreign: str | None = None
 def load(path: str | os.PathLike[str], *, max_bytes: int = serialize.MAX_BYTES, trusted: Sequence[str] = ()) -> Any:
     """Read a model that `save` wrote. Safe on files you do not trust: nothing in a file is ever run.
 
-    All numbers are checked, and the model answers a few rows; a damaged or crafted file raises `SavedFileError`. Parts
+    All numbers are checked, as are predictions for a few rows; a damaged or crafted file raises `SavedFileError`. Parts
     that were written through skops are built by skops, and only of types it trusts by itself or that you name.
 
     Parameters
@@ -128,7 +128,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = serialize.MAX_BYTES, 
         seen: dict[int, int] = {}
         if _check(model, seen) > MAX_SHARING * len(seen):
             raise ValueError("models that hold one model several times would take exponential time")
-        _check_answers(model, entry_of(model))
+        _check_predictions(model, entry_of(model))
     except Exception as error:  # a manipulated file may raise anything; callers get one type of exception
         raise SavedFileError(f"{path}: the contents are damaged ({error})") from None
     return model
@@ -251,12 +251,12 @@ def _declared_parts() -> dict[type, Part]:
     return {cls: part if isinstance(part, Part) else Part(part) for cls, part in declared.items()}
 
 
-def _check_answers(model: Any, entry: Entry) -> None:
+def _check_predictions(model: Any, entry: Entry) -> None:
     """Try a few rows: what arrays of the right shapes hold may still not be a model."""
     with np.errstate(all="ignore"):
-        for name, answers in entry.ask(model) if entry.ask is not None else ask_rows(model):
-            if not are_proper(name, answers):
-                raise ValueError(f"{name} gives answers that are not finite or not probabilities")
+        for name, values in entry.predictions(model) if entry.predictions is not None else few_predictions(model):
+            if not are_proper(name, values):
+                raise ValueError(f"{name} returns values that are not finite or not probabilities")
 
 
 def _complete(holder: Any) -> None:

@@ -218,7 +218,9 @@ CLUSTERS = [
     *refused(ValueError, STRUCTURE, clusters("covariance", "XYZ", None, 7, ["VVV", 3], {0: "VVV"})),
     *refused(ValueError, "covariance is an empty list", clusters("covariance", [])),
     *refused(
-        ValueError, "init must be one of 'kmeans..', 'random', or responsibilities; got", clusters("init", "best", None)
+        ValueError,
+        "init must be one of 'kmeans..', 'random', or a dict of parameters",
+        clusters("init", "best", None),
     ),
     *refused(
         ValueError,

@@ -80,11 +80,37 @@ def test_options(cls, options, message):
         ),
         ({"init": {"covariances": [[[1.0]], [[-2.0]]]}}, "the smallest eigenvalue is -2"),
         ({"init": {"tables": [[1.0], [1.0]]}}, "init has tables, but no variable is categorical"),
+        ({"init": {"fixed": 5}}, "init: fixed must be a list of some of 'start', .*; got 5"),
+        ({"init": {"fixed": None}}, "init: fixed must be a list of some of 'start', .*; got None"),
     ],
 )
 def test_options_of_a_model(options, message):
     with pytest.raises(ValueError, match=message):
         HiddenMarkovModel(**options).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"init": {"covariances": [[[1, 5], [0, 1]]] * 2}}, "init: covariances must be symmetric matrices"),
+        (
+            {"init": {"covariances": [[[1, 0.9], [0.9, 1]]] * 2, "fixed": ["covariances"]}},
+            "init: fixed covariances do not have the structure 'VVI'; use 'VVV'",
+        ),
+        (
+            {"init": {"covariances": [np.eye(2), 4 * np.eye(2)], "fixed": ["covariances"]}, "covariance": "EEE"},
+            "init: fixed covariances do not have the structure 'EEE'",
+        ),
+        (
+            {"init": {"means": [[-2, 2], [20, 20]]}, "emissions": "poisson"},
+            "init: means must be > 0 with emissions='poisson'; got -2",
+        ),
+    ],
+)
+def test_starts_of_steps(options, message):
+    steps = np.random.default_rng(0).poisson(3.0, size=(20, 2)).astype(float)
+    with pytest.raises(ValueError, match=message):
+        HiddenMarkovModel(2, **options).fit(steps, lengths=[20])
 
 
 @pytest.mark.parametrize(

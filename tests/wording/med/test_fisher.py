@@ -60,7 +60,10 @@ def test_sequences_the_fisher_kernel_does_not_take():
         FisherKernel(HiddenMarkovModel(2).fit(X.reshape(-1, 1), lengths=[len(X.ravel())])).fit(X)
     with pytest.raises(ValueError, match="needs a hidden Markov model with transitions='shared'"):
         FisherKernel(HiddenMarkovModel(2, transitions="per_step")).fit(X)
-    with pytest.raises(ValueError, match="needs a hidden Markov model with emission distributions"):
+    with pytest.raises(
+        ValueError,
+        match="needs a hidden Markov model with Gaussian or .*; got emissions='precomputed'",
+    ):
         FisherKernel(HiddenMarkovModel(2, emissions="precomputed")).fit(X)
     with pytest.raises(ValueError, match="row 0 is so far from every component that its score is not finite"):
         FisherKernel(HiddenMarkovModel(2).fit(1e-9 * X)).fit(1e-9 * X).scores(np.full((1, 5), 1e149))

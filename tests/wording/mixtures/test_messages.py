@@ -48,7 +48,10 @@ BOTH = [
     ({"search": "aic"}, "search must be one of None, 'cv', 'bic', 'icl', 'dic', 'dic_robust', 'cbic', or a Search; "),
     ({"search": 5}, "search must be one of None, 'cv', 'bic'"),
     ({"search__per_class": "yes"}, "per_class"),
-    ({"init": "k-means"}, "init must be one of 'kmeans++', 'random', or responsibilities; got 'k-means'"),
+    (
+        {"init": "k-means"},
+        "init must be one of 'kmeans++', 'random', or ",
+    ),
     ({"tol": -1e-3}, "tol must be a number >= 0; got -0.001"),
     ({"tol": np.nan}, "tol must be a number >= 0; got nan"),
     ({"tol": "small"}, "tol must be a number >= 0; got 'small'"),
@@ -94,6 +97,12 @@ MIXTURE = [
         "init: covariances must be positive definite; the smallest eigenvalue is 0",
     ),
     ({"init": {"precisions": np.full((2, 2), np.inf)}}, "init: precisions must be finite"),
+    ({"init": {"precisions": [[[1, 5], [0, 1]]] * 2}}, "init: precisions must be symmetric matrices"),
+    (
+        {"init": {"means": np.zeros((2, 2))}, "n_init": 5},
+        "n_init=5 is not used with initial means or responsibilities; leave it at 1",
+    ),
+    ({"init": [[1, 2], [1]]}, "init must be 'kmeans++', 'random' or a table of responsibilities; "),
     (
         {"init": {"means": np.zeros((2, 2))}, "n_components": "auto"},
         "init as initial parameters needs a fixed number of components",
