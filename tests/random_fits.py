@@ -319,8 +319,9 @@ def check_runs(fitted: Any, one: Case) -> None:
     for run in getattr(fitted, "runs_", None) or [getattr(fitted, "run_", None)]:
         if run is None:
             continue
-        # without a prior, the likelihood of a Gaussian may have no maximum
+        # without a prior, the likelihood may have no maximum: Gaussians that collapse, classes that can be separated
         unbounded = run.status is Status.NOT_FINITE and getattr(one.model, "prior", "") is None
+        unbounded |= run.status.failed and getattr(one.model, "prior_variance", "") is None
         # rotations of columns in very different units are not accurate, see docs/mathematics.md
         rotated = any(name in str(getattr(fitted, "covariance_", one.model)) for name in ("EVE", "VVE"))
         if run.status.failed and ENTRIES[one.name].family == "med":

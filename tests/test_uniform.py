@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from mixent import MixtureClassifier
+
 from .subjects import CLASSES, FOUND, PUBLIC, SUBJECTS, TABLE, N, Y
 
 NAMES = list(PUBLIC)
@@ -144,6 +146,20 @@ def test_how_it_went_is_told(name):
     if runs:
         assert fitted.converged_ is all(run.status.name == "CONVERGED" for run in runs)
         assert fitted.n_iter_ == max(1, *(run.n_passes for run in runs))
+
+
+def test_the_score_is_that_of_the_labelled_rows():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.array(["a", "b"], dtype=object)[np.arange(60) % 2]
+    X[y == "b"] += 2
+    weight, absent = rng.random(60), np.arange(60) % 3 == 0
+    few = np.where(absent, None, y)
+    model = MixtureClassifier(1).fit(X, few)
+    assert model.score(X, few) == model.score(X[~absent], y[~absent])
+    assert model.score(X, few, weight) == model.score(X[~absent], y[~absent], weight[~absent])
+    codes = np.where(absent, np.nan, y == "b")
+    numbered = MixtureClassifier(1).fit(X, codes)
+    assert numbered.score(X, codes) == model.score(X, few)
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)

@@ -152,6 +152,20 @@ def test_covered_duplicated_rows_do_not_break_a_fit(X):
 
 
 @kinds
+def test_different_lower_bounds():
+    """`lower_bound_` is the objective after the last iteration, with the log prior; scikit-learn's is before it."""
+    X = np.random.default_rng(0).normal(size=(200, 2)) + 3 * (np.arange(200) % 2)[:, None]
+    start = {"weights": [0.5, 0.5], "means": [[0.0, 0.0], [3.0, 3.0]], "precisions": [np.eye(2)] * 2}
+    options = {"tol": 0.0, "accelerate": False, "max_iter": 4}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        ours = GaussianMixture(2, "VVV", prior=None, init=start, **options).fit(X)
+        given = {f"{name}_init": np.array(value) for name, value in start.items()}
+        peer = Peer(2, **given, reg_covar=0.0, tol=0.0, max_iter=5).fit(X)
+    assert ours.lower_bound_ == pytest.approx(ours.score(X), rel=1e-12)
+    np.testing.assert_allclose(ours.lower_bounds_, peer.lower_bounds_[1:], rtol=1e-9)
+
+
 def test_different_names_and_shapes_of_covariances(X, kind):
     """Covariance structures have the names of mclust ("tied" is "EEE"), and `covariances_` is always (K, d, d)."""
     model = GaussianMixture(3, NAMES[kind], random_state=0).fit(X)

@@ -19,7 +19,7 @@ from mixent.base.options import Estimator
 from mixent.base.priors import shifted_priors
 from mixent.base.result import MOST_ROWS, Result
 from mixent.core.arrays import Array, log_sum_exp
-from mixent.data import Origin
+from mixent.data import Origin, known_labels, labelled_rows
 from mixent.warn import warn
 
 
@@ -122,6 +122,7 @@ class ProbabilisticClassifier(ClassifierMixin, Estimator):
         ----------
         X : table of n rows
         y : (n,) array of class labels
+            Rows without a label (None, NaN or blank text) are left out.
         sample_weight : (n,) array, optional
 
         Returns
@@ -201,9 +202,12 @@ def least_cost(proba: Array, classes: np.ndarray, costs: Any = None, reject: flo
 
 
 def share_right(y: Any, predicted: np.ndarray, sample_weight: Any) -> float:
-    """Accuracy; labels of another type than the classes are refused, where scikit-learn before 1.9 returns 0."""
+    """Accuracy on the labelled rows; labels of another type are refused, where scikit-learn before 1.9 returns 0."""
     from sklearn.metrics import accuracy_score  # takes long to import
 
+    if np.ndim(y) == 1 and not (known := labelled_rows(y)).all():
+        y, predicted = known_labels(y), predicted[known]
+        sample_weight = None if sample_weight is None else np.asarray(sample_weight)[known]
     share = float(accuracy_score(y, predicted, sample_weight=sample_weight))
     unique_labels(y, predicted)
     return share

@@ -8,7 +8,7 @@ from mixent.data.export import Origin, drawn_rows, imputed_like, integers_back, 
 from mixent.data.features import Categorical, categorical_of, keep_notes, read_features
 from mixent.data.files import read_cells, read_frame, split_target, text_format
 from mixent.data.frames import with_missing_columns
-from mixent.data.labels import Labels, as_labels, classes_of, encode, labelled_rows, rare, read_labels
+from mixent.data.labels import Labels, as_labels, classes_of, encode, known_labels, labelled_rows, rare, read_labels
 from mixent.data.schema import Column, Input, Schema, names_out
 from mixent.data.table import Table, TableLike, n_rows_of, take_rows
 from mixent.data.values import listed, missing_mask
@@ -37,6 +37,7 @@ __all__ = [
     "imputed_like",
     "integers_back",
     "keep_notes",
+    "known_labels",
     "labelled_rows",
     "listed",
     "missing_mask",

@@ -12,7 +12,7 @@ from mixent.data.encode import Notes, shown, spelled, to_days, to_floats
 from mixent.data.formats import PLAIN, Format, Ignored
 from mixent.data.numbers import DASHES, NumberText, infer_numbers
 from mixent.data.schema import OTHER, Column
-from mixent.data.values import NUMBERS, Raw, families, is_marked, is_missing, refuse
+from mixent.data.values import NUMBERS, Raw, families, is_marked, is_missing, refuse, spelled_alike
 
 WHOLE_LIMIT = 2.0**53  # above it, a float no longer distinguishes neighboring integers
 PROBE_ROWS = 1000  # most columns are decided by their first rows
@@ -180,14 +180,11 @@ def _note_pooled(name: str, n: int, notes: Notes) -> None:
 
 def _note_spellings(name: str, texts: Sequence[str], notes: Notes) -> None:
     """Point out text that differs by case or blanks only."""
-    spellings: dict[str, list[str]] = {}
-    for text in texts:
-        spellings.setdefault(" ".join(text.split()).casefold(), []).append(text)
-    alike = next((sorted(group) for group in spellings.values() if len(set(group)) > 1), None)
-    if alike is not None:
+    alike = spelled_alike(texts)
+    if alike:
         notes.sentences.append(
-            f"column {name!r} has categories that differ by case or blanks only ({shown(alike)}); they are "
-            f"different categories; write them alike if they are not"
+            f"column {name!r} has spellings that differ by case or blanks only: {alike}. They are kept as different "
+            "categories; spell them alike if they mean the same"
         )
 
 

@@ -12,8 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from mixent.data.frames import check_names, is_frame, unwrapped
+from mixent.data.numbers import DASHES
 from mixent.data.soft import read_probabilities
-from mixent.data.values import families, family, listed, missing_mask
+from mixent.data.values import MISSING_MARKERS, families, family, listed, missing_mask, spelled_alike
 from mixent.show import Short
 
 
@@ -158,13 +159,18 @@ def labelled_rows(y: Any) -> np.ndarray:
     return ~missing_mask(y if y.dtype.kind in "biuf" else y.astype(object))
 
 
-def classes_of(y: Any) -> np.ndarray:
-    """Sorted classes among the labelled rows."""
+def known_labels(y: Any) -> np.ndarray:
+    """Labels of the labelled rows, in their natural type."""
     y = as_labels(y)
     known = labelled_rows(y)
     if not known.any():
         raise ValueError("y holds no label: every row is None, NaN or blank")
-    return np.unique(_present(y, ~known))
+    return _present(y, ~known)
+
+
+def classes_of(y: Any) -> np.ndarray:
+    """Sorted classes among the labelled rows."""
+    return np.unique(known_labels(y))
 
 
 def encode(y: Any, classes: Sequence | np.ndarray) -> np.ndarray:
@@ -243,7 +249,7 @@ def _read_hard(y: np.ndarray, classes: np.ndarray | None, some: bool) -> Labels:
 
 
 def _notes(classes: np.ndarray, counts: np.ndarray) -> tuple[str, ...]:
-    """What is unusual in the labels: a class of one row, and -1, which marks absent labels in scikit-learn."""
+    """What is unusual in the labels: a class of one row, spellings, and what marks absent labels elsewhere."""
     notes = []
     single = classes[counts == 1].tolist()
     if single and len(single) < len(classes):
@@ -251,6 +257,19 @@ def _notes(classes: np.ndarray, counts: np.ndarray) -> tuple[str, ...]:
         notes.append(what.format(listed(single)) + " one row only; kept")
     if classes.dtype.kind == "i" and classes[0] == -1 and classes.tolist() != [-1, 1]:
         notes.append("y holds -1, which is taken as a class; mark rows without a label by None or NaN")
+    if classes.dtype.kind == "U":
+        alike = spelled_alike(classes.tolist())
+        if alike:
+            notes.append(
+                f"y has spellings that differ by case or blanks only: {alike}. They are kept as different classes; "
+                "spell them alike if they mean the same"
+            )
+        markers = [name for name in classes.tolist() if name.strip() in (*MISSING_MARKERS, *DASHES)]
+        if markers:
+            notes.append(
+                f"y holds {listed(markers)}, which looks like a marker of missing values and is taken as a class; mark "
+                "rows without a label by None or NaN"
+            )
     return tuple(notes)
 
 

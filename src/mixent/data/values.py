@@ -203,6 +203,21 @@ def listed(names: Sequence[Any], most: int = 10) -> str:
     return text + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
+def spelled_alike(texts: Iterable[str]) -> str:
+    """The first texts that differ by case or blanks only, in quotes, and how many more groups there are; "" if none.
+
+    Parameters
+    ----------
+    texts : iterable of str
+    """
+    spellings: dict[str, set[str]] = {}
+    for text in texts:
+        spellings.setdefault(" ".join(text.split()).casefold(), set()).add(text)
+    groups = [sorted(group) for group in spellings.values() if len(group) > 1]
+    more = f" (and {len(groups) - 1} more)" if len(groups) > 1 else ""
+    return listed(groups[0], 5) + more if groups else ""
+
+
 def number(text: str) -> float | None:
     """Read text as a float, or return None."""
     try:

@@ -198,7 +198,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         X : table
             A sequence per row; with `lengths` or `groups`, a step per row. NaN, None and null are missing values, text
             columns are categorical.
-        y : ignored
+        y : not used
         sample_weight : (n,) array, optional
             Weight of each sequence; a weight of 2 is equivalent to repeating the sequence.
         lengths : (n,) array of int, optional
@@ -211,7 +211,7 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         self
         """
         self._check_options()
-        sequences = self._read_fit(X, lengths, groups)
+        sequences = self._read_fit(X, y, lengths, groups)
         weight = read_weights(sample_weight, sequences.n_sequences)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         scale, initial = None, None
@@ -231,9 +231,11 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         check_options(self)
         check_emissions(self)
 
-    def _read_fit(self, X: Any, lengths: Any, groups: Any) -> Sequences:
+    def _read_fit(self, X: Any, y: Any, lengths: Any, groups: Any) -> Sequences:
         if self.emissions != "precomputed":
             sequences, table = self._read_new(X, lengths, groups)
+            if self.by_row_:
+                _check_unused(y, sequences.n_sequences)
             keep_notes(self, table, quiet=isinstance(X, Table))
             if self.n_states > len(sequences.table.X):
                 raise ValueError(
@@ -469,3 +471,10 @@ class HiddenMarkovModel(DensityMixin, SequenceModel):
         float
         """
         return float(-2 * self.score_samples(X, lengths=lengths, groups=groups).sum() + 2 * self.n_parameters_)
+
+
+def _check_unused(y: Any, n_rows: int) -> None:
+    """Raise a ValueError if `y` seems to be the lengths of sequences, which is hmmlearn's second argument."""
+    values = np.asarray([] if y is None else y)
+    if values.ndim == 1 and values.dtype.kind in "iu" and len(values) < n_rows and values.sum() == n_rows:
+        raise ValueError("y is not used, but looks like the lengths of sequences; pass them as lengths=")

@@ -29,6 +29,11 @@ from mixent.hmm.sequences import (
     varying,
 )
 
+SINGLE_STEPS = (
+    "every row is a sequence of one step, so that transitions cannot be estimated; if the rows are the steps of one "
+    "sequence, pass lengths=[n_rows]"
+)
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -86,6 +91,8 @@ class SequenceModel(Estimator):
         self.by_row_ = lengths is None and groups is None
         if self.by_row_:
             table = one_alphabet(table)
+            if len(table.schema.columns) == 1 and table.n_rows > 1:
+                given = replace(given, notes=(*given.notes, SINGLE_STEPS))
         check_spread(table)
         sequences = from_rows(table) if self.by_row_ else from_steps(table, lengths, groups)
         self._check_counts(sequences)

@@ -102,8 +102,12 @@ class GaussianMixture(DensityMixin, MixtureModel):
         Covariance structure; None without numeric columns.
     n_parameters_ : int
         Number of free parameters.
+    n_iter_ : int
+        Number of iterations.
+    converged_ : bool
+        Whether the gain of an iteration fell below `tol`.
     lower_bound_ : float
-        Objective per unit of weight.
+        Objective per unit of weight after the last iteration: the mean log density plus the log prior.
     lower_bounds_ : list of float
         Objective per unit of weight after each iteration. It can decrease only where the prior was computed again, or
         a component was repaired.

@@ -163,8 +163,13 @@ def test_problems_of_a_column_of_which_most_values_are_numbers():
         ),
         (
             ["Yes", "yes "] * 20,
-            "column 'c' has categories that differ by case or blanks only ('Yes', 'yes '); they are different "
-            "categories; write them alike if they are not",
+            "column 'c' has spellings that differ by case or blanks only: 'Yes', 'yes '. They are kept as different "
+            "categories; spell them alike if they mean the same",
+        ),
+        (
+            ["Yes", "yes ", "NO", "no"] * 10,
+            "column 'c' has spellings that differ by case or blanks only: 'Yes', 'yes ' (and 1 more). They are kept as "
+            "different categories; spell them alike if they mean the same",
         ),
         (
             [np.inf, 1.5] * 20,

@@ -113,6 +113,17 @@ def test_a_column_vector_y_was_passed():
         read_labels([[0], [1]], 2)
 
 
+def test_spellings_and_markers_among_labels():
+    assert read_labels(["Yes", "yes ", "No"] * 2, 6).notes == (
+        "y has spellings that differ by case or blanks only: 'Yes', 'yes '. They are kept as different classes; spell "
+        "them alike if they mean the same",
+    )
+    assert read_labels(["-", "a", "b"] * 2, 6).notes == (
+        "y holds '-', which looks like a marker of missing values and is taken as a class; mark rows without a label "
+        "by None or NaN",
+    )
+
+
 def test_notes_on_labels():
     assert read_labels(["a", "b", "b", "c", "c", "d"], 6).notes == ("classes 'a', 'd' have one row only; kept",)
     assert read_labels([0, 0, 1, 1, -1, -1], 6).notes == (

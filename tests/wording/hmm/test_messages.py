@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixent import HiddenMarkovModel, HMMClassifier
+from mixent import DataWarning, HiddenMarkovModel, HMMClassifier
 from mixent.options import HMMPrior
 
 X = np.random.default_rng(0).normal(size=(12, 4))
@@ -125,6 +125,17 @@ def test_starts_of_steps(options, message):
 def test_starts_of_words(init, message):
     with pytest.raises(ValueError, match=message):
         HiddenMarkovModel(2, init=init).fit(WORDS)
+
+
+def test_lengths_in_the_place_of_labels():
+    with pytest.raises(ValueError, match="y is not used, but looks like the lengths of sequences; pass them as length"):
+        HiddenMarkovModel(2).fit(np.arange(30.0)[:, None], [10, 20])
+
+
+def test_rows_of_one_step():
+    with pytest.warns(DataWarning, match=r"every row is a sequence of one step, so that .* pass lengths=\[n_rows\]"):
+        model = HiddenMarkovModel(2, random_state=0).fit(np.arange(30.0)[:, None])
+    assert len(model.notes_) == 1
 
 
 def test_starts_of_several_words():
