@@ -19,8 +19,14 @@ ends in one line with what to do, and a non-zero exit code.
 
 Tables are text (.csv, .tsv, .txt, also .gz), Excel (.xlsx, if openpyxl is installed) or Parquet. Separator, decimal
 sign and encoding of text are detected and, where they are not plain, printed; `--sep`, `--decimal` and `--encoding`
-overrule them ([which files can be read](faq.md#which-files-can-be-read)). Notes on the data are warnings; with
-`--strict` they are errors, for scripts that must not go on with a doubtful table.
+overrule them ([which files can be read](faq.md#which-files-can-be-read)).
+
+Notes on the data are warnings; with `--strict` they are errors, for scripts that must not go on with a doubtful table.
+Notes state what was unusual when a table was read, and how it is read: columns without a name or with a repeated one,
+and everything that [the page on data](data.md) calls a note (in Python, a `DataWarning`). All other warnings remain
+warnings with `--strict`: advice on the contents of a table (possible leaks, row numbers, identifiers, equal columns or
+rows, rare classes, rows without a label), columns with almost the name of a column of the model, and fits that did not
+converge.
 """
 MODELS = """## Models
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mixent
-from mixent.warn import Caught, DataWarning, results_of, warn, warn_notes
+from mixent.warn import Caught, DataWarning, NotesError, results_of, warn, warn_notes
 
 from . import subjects
 from .subjects import PUBLIC, SUBJECTS, TABLE, Y
@@ -53,6 +53,11 @@ def test_notes_are_errors_inside_a_strict_context_only():
         warn_notes(["first note"])
     with pytest.raises(ValueError, match="strict"), mixent.config_context(strict="yes"):
         pass
+
+
+def test_an_error_of_notes_can_be_pickled():
+    error = pickle.loads(pickle.dumps(NotesError("first note", "second note")))
+    assert error.args == ("first note", "second note") and str(error).startswith("first note; second note")
 
 
 def test_only_one_module_issues_warnings():

@@ -16,6 +16,13 @@ _strict: ContextVar[bool] = ContextVar("strict", default=False)
 _pending: ContextVar[list[str] | None] = ContextVar("pending", default=None)
 
 
+def _in_pandas(name: str) -> str:
+    return f"df.drop(columns=[{name!r}])"
+
+
+HOW_TO_DROP: ContextVar[Callable[[str], str]] = ContextVar("HOW_TO_DROP", default=_in_pandas)  # a column, by its name
+
+
 class DataWarning(UserWarning):
     """Notes on the data: what was unusual, and what was done about it.
 
@@ -28,6 +35,13 @@ class DataWarning(UserWarning):
     def __init__(self, *notes: str) -> None:
         super().__init__("; ".join(notes))
         self.notes = notes
+
+
+class NotesError(ValueError):
+    """Notes on the data (`args`) that are errors because of ``config_context(strict=True)``."""
+
+    def __str__(self) -> str:
+        return f"{'; '.join(self.args)} (an error because of strict=True)"
 
 
 @contextmanager
@@ -66,10 +80,9 @@ def warn_notes(notes: Sequence[str]) -> None:
     if (pending := _pending.get()) is not None:
         pending += notes
         return
-    warning = DataWarning(*notes)
     if _strict.get():
-        raise ValueError(f"{warning} (an error because of strict=True)")
-    warn(warning)
+        raise NotesError(*notes)
+    warn(DataWarning(*notes))
 
 
 class NotesTogether:

@@ -202,6 +202,53 @@ def test_an_identifier_is_kept(mixent, stock):
     assert pd.read_csv("o.csv")["predicted"].isin(["no", "yes"]).all()
 
 
+def test_a_row_number_that_the_model_uses_is_kept(mixent, stock):
+    """It was pointed out at fit; `compare` and `update` write that into the file, too."""
+    frame = pd.read_csv(stock / "data.csv").drop(columns="w")
+    frame.to_csv("d.csv", index=False)
+    quick = ("--method", "linear MED", "--no-baselines", "--folds", "2", "--jobs", "1", "--no-page", "-q")
+    assert mixent("compare", "d.csv", "-t", "class", "-o", "c.mixent", *quick).exit_code == 0
+    assert mixent("fit", "d.csv", "-t", "class", "-o", "m.mixent", "--set", "n_components=1", "-q").exit_code == 0
+    assert mixent("update", "m.mixent", "d.csv", "-t", "class", "-o", "u.mixent", "-q").exit_code == 0
+    for name in ("c.mixent", "m.mixent", "u.mixent"):
+        assert "id" in mx.load(name).schema_.names
+        assert kept(mixent, frame.assign(id=7), model=name) == ["id"]
+
+
+# --- columns that the table of fit did not have
+
+
+def test_extra_columns_are_noted_once_and_errors_with_strict(mixent, stock):
+    frame = pd.read_csv(stock / "data.csv")
+    frame.assign(extra=0.5).to_csv("new.csv", index=False)
+    for command in (("predict", "-o", "o.csv", "--density"), ("explain", "--row", "0"), ("report", "-o", "r.html")):
+        run = (command[0], "{stock}/model.mixent", "new.csv", *command[1:])
+        result = mixent(*run)
+        assert result.exit_code == 0 and result.stderr.count("'extra'") == 1, result.output
+        assert not any(repr(name) in result.stderr for name in frame.columns)
+        assert mixent(*run, "--strict").exit_code == 1
+
+
+def test_columns_with_a_known_use_are_not_noted(mixent, stock):
+    """Columns that are copied, and those that were the target, the weight or ignored at fit."""
+    frame = pd.read_csv(stock / "data.csv").assign(part=["a", "b"] * 30)
+    frame.to_csv("d.csv", index=False)
+    roles = ("-t", "class", "--weight", "w", "--ignore", "id,part", "--set", "n_components=1", "-q")
+    assert mixent("fit", "d.csv", "-o", "m.mixent", *roles).exit_code == 0
+    frame.assign(name=[f"row {n}" for n in frame.index], more=0.5).to_csv("new.csv", index=False)
+    predict = ("predict", "m.mixent", "new.csv", "-o", "o.csv", "--strict")
+    assert mixent(*predict, "--keep", "name,more").exit_code == 0
+    assert mixent(*predict, "--keep-all").exit_code == 0
+    assert mixent(*predict).exit_code == 1
+    assert mixent("predict", "m.mixent", "d.csv", "-o", "o.csv", "--strict").exit_code == 0
+
+
+def test_a_model_that_python_saved_knows_no_further_columns(mixent, model, stock):
+    mx.save(model, "m.mixent")
+    result = mixent("predict", "m.mixent", "{stock}/data.csv", "-o", "o.csv")
+    assert result.exit_code == 0 and "'w', 'class'" in result.stderr
+
+
 def test_codes_of_an_identifier_stay_as_they_are_written(mixent, stock):
     frame = pd.read_csv(stock / "data.csv").assign(id=[f"{n:04}" for n in range(60)])
     kept(mixent, frame)

@@ -31,7 +31,9 @@ def class_name(label: Any) -> str:
 
 
 def with_library(value: Any) -> str:
-    """The type of an object and its library, such as `GaussianNB of scikit-learn`."""
+    """The type of an object and its library, such as `GaussianNB of scikit-learn`, or what it consists of."""
+    if hasattr(value, "consists_of"):
+        return f"{type(value).__name__} ({value.consists_of})"
     package = type(value).__module__.partition(".")[0]
     return f"{type(value).__name__} of {PACKAGES.get(package, package)}"
 

@@ -142,7 +142,7 @@ def compare(
         comparison = _compared(screen, table, files, options)
         print_comparison(screen, comparison)
         _write(screen, comparison, files, f"{target} in {data.name}", ctx.obj or "")
-        if _save_winner(screen, comparison, files.model):
+        if _save_winner(screen, comparison, files.model, table.about):
             screen.print(f"Next:  mixent predict {shown(files.model)} new.csv -o predicted.csv")
 
 
@@ -325,14 +325,14 @@ def _write(screen: Screen, comparison: Comparison, files: Files, title: str, com
         files.journal.unlink(missing_ok=True)
 
 
-def _save_winner(screen: Screen, comparison: Comparison, path: Path) -> bool:
+def _save_winner(screen: Screen, comparison: Comparison, path: Path, about: Mapping[str, Any]) -> bool:
     """Save the recommended model; not one of another library without skops, which is only a warning."""
-    from mixent import save
+    from mixent.persistence.files import save_with
 
     if comparison.winner is None:
         return False
     try:
-        save(comparison.winner, path, foreign="skops")
+        save_with(comparison.winner, path, about, foreign="skops")
     except ImportError as error:
         screen.warn(f"{comparison.recommended} was not saved: {error}")
         return False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -14,8 +15,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from mixent.base.progress import Bar, Show, bar_on
-from mixent.base.text import class_name, one_line
-from mixent.warn import DataWarning
+from mixent.base.text import class_name, count, one_line
+from mixent.warn import HOW_TO_DROP, DataWarning, NotesError
 
 MOST_WARNINGS = 8
 WIDEST = 100  # columns of text that is wrapped here
@@ -38,7 +39,7 @@ class Screen:
     def __init__(self, quiet: bool, *, to_stderr: bool = False) -> None:
         self.err = Console(stderr=True, emoji=False, highlight=False, quiet=quiet)
         self.out = self.err if to_stderr else Console(emoji=False, highlight=False, quiet=quiet)
-        self._warned: list[str] = []
+        self._warned: dict[str, bool] = {}  # message -> whether it was printed
 
     @property
     def width(self) -> int:
@@ -61,12 +62,12 @@ class Screen:
         """Print which file was written."""
         self.print(f"Wrote [bold]{shown(path)}[/]{escape(more)}")
 
-    def warn(self, message: object) -> None:
+    def warn(self, message: object, most: float = MOST_WARNINGS) -> None:
         """One yellow line; a repeated message is printed once, and those after the eighth are only counted."""
         text = one_line(message)
-        if text not in self._warned:
-            self._warned.append(text)
-            if len(self._warned) <= MOST_WARNINGS:
+        if not self._warned.get(text):
+            self._warned[text] = sum(self._warned.values()) < most
+            if self._warned[text]:
                 self.err.print(f"[yellow]Warning: {escape(text)}[/]", soft_wrap=True)
 
     def warned(self, warning: Warning | str) -> None:
@@ -74,10 +75,18 @@ class Screen:
         for message in warning.notes if isinstance(warning, DataWarning) else [warning]:
             self.warn(message)
 
+    def all_of(self, notes: Sequence[str]) -> None:
+        """Print all notes that have not been printed: they are errors, which are printed with `--quiet`, too."""
+        if self.err.quiet:
+            self.err.quiet = False
+            self._warned.clear()
+        for note in notes:
+            self.warn(note, most=float("inf"))
+
     def close(self) -> None:
         """Print how many warnings were held back."""
-        if len(self._warned) > MOST_WARNINGS:
-            self.err.print(f"[yellow]{len(self._warned) - MOST_WARNINGS} more warnings like these[/]")
+        if held := list(self._warned.values()).count(False):
+            self.err.print(f"[yellow]{held} more warnings like these[/]")
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Show]:
@@ -101,7 +110,7 @@ def current_screen() -> Screen:
 def session(*, quiet: bool = False, debug: bool = False, to_stderr: bool = False) -> Iterator[Screen]:
     """The run of a command: Python's warnings as yellow lines, any error as one line and an exit status."""
     screen = Screen(quiet, to_stderr=to_stderr)
-    token = _SCREEN.set(screen)
+    token, dropping = _SCREEN.set(screen), HOW_TO_DROP.set(lambda name: f"--ignore {shlex.quote(name)}")
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = lambda message, category, *rest, **more: (
@@ -116,9 +125,12 @@ def session(*, quiet: bool = False, debug: bool = False, to_stderr: bool = False
         except Exception as error:
             if debug:
                 raise
+            if isinstance(error, NotesError):
+                screen.all_of(error.args)
             _fail(_message(error), 1)
         finally:
             screen.close()
+            HOW_TO_DROP.reset(dropping)
             _SCREEN.reset(token)
 
 
@@ -128,6 +140,9 @@ def _fail(message: str, status: int) -> None:
 
 
 def _message(error: Exception) -> str:
+    if isinstance(error, NotesError):
+        are = "is an error" if len(error.args) == 1 else "are errors"
+        return f"{count(len(error.args), 'note')} above {are} because of --strict; correct the table, or omit --strict"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):

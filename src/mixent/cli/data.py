@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mixent.data.schema import Input
 
 MANY_CLASSES = 30  # different numbers, beyond which a target is hardly a class
+NOT_FEATURES, IDENTIFIERS = "not_features", "identifiers"  # entries of the header of a model file
 MOST_NAMED, MOST_TYPED = 3, 40  # columns in a hint
 
 
@@ -37,6 +38,7 @@ class Data:
     notes: list[str]  # problems of the table
     categorical: list[str] = field(default_factory=list)  # columns given by --categorical
     groups: np.ndarray | None = None  # (n,): the group of each row, or the sequence, of which y and weight are then
+    about: dict[str, list[str]] = field(default_factory=dict)  # columns that `mixent predict` needs to know, by role
 
     def of_steps(self, values: np.ndarray) -> np.ndarray:
         """Values of sequences, in the order in which these appear, at each of their steps."""
@@ -124,6 +126,8 @@ def read_data(path: Path, roles: Roles, *, screen: Screen, named: Iterable[str] 
     screen : where to print
     named : columns that the settings of the model name; they hold what was asked for, and get no hint
     """
+    from mixent.data.checks import flagged
+
     frame = read_table(path, roles.as_written)
     roles = roles.within(frame.columns)
     need_columns(path, frame.columns, [*roles.single, *roles.ignore])
@@ -138,13 +142,15 @@ def read_data(path: Path, roles: Roles, *, screen: Screen, named: Iterable[str] 
     for hint in [*_number_for_class(y, target), *_codes(table, {*named, *roles.single})]:
         screen.print(shown(hint))
     read = table.notes if sequence is None else ()  # the column of sequences is not a column of the model
-    notes = [*_problems(table, roles, y), *read, *_marked_labels(path, y, target)]
+    problems = _problems(table, roles, y)
+    notes = [*problems, *_marked_labels(path, y, target), *read]  # what --strict refuses stands last
     for note in notes:
         screen.warn(note)
-    if any("drop" in note for note in notes):
+    if any("drop" in note and "--ignore" not in note for note in notes):
         screen.print("Hint: --ignore NAME drops a column")
     groups = None if roles.group is None else frame[roles.group].to_numpy()
-    data = Data(X, y, weights, notes, categorical, groups)
+    about = {NOT_FEATURES: [*roles.single, *roles.ignore], IDENTIFIERS: flagged(X.columns, problems)}
+    data = Data(X, y, weights, notes, categorical, groups, about)
     return data if sequence is None else _gathered(data, sequence, target)
 
 
@@ -332,7 +338,7 @@ def _number_for_class(y: pd.Series | None, target: str | None) -> list[str]:
         return []
     return [
         f"Hint: the target {target!r} holds {n} different numbers and looks like a number, not a class; to predict a "
-        "number use --model joint, else cut it into ranges"
+        "number use `mixent fit --model joint`, else cut it into ranges"
     ]
 
 

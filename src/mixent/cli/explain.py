@@ -111,6 +111,7 @@ def explain(
         task = entry_of(fitted).task
         _check_explains(fitted, task, model, label, by)
         rows = read_rows(fitted, data, model)
+        rows.note_extra()
         numbers = asked or list(range(len(rows.frame)))
         _check_rows(numbers, len(rows.frame), data)
         in_full = bool(asked) or len(numbers) <= FEW_ROWS

@@ -109,7 +109,7 @@ def fit_model(
     jobs: int | None,
 ) -> tuple[BaseEstimator, Data]:
     """Fit the model of this name, save and describe it; returns it with its table."""
-    from mixent import save
+    from mixent.persistence.files import save_with
 
     given = read_settings(settings)
     estimator = make_estimator(name, given, {"random_state": seed, "n_jobs": jobs})
@@ -125,7 +125,7 @@ def fit_model(
     if note := absent_labels(table, roles.target, estimator):
         screen.warn(note)
     seconds = fit_with_bar(screen, estimator, table)
-    save(estimator, output, foreign="skops")
+    save_with(estimator, output, table.about, foreign="skops")
     screen.print(f"Fitted in {seconds:.1f} s")
     _print_fitted(screen, model_entry(name), estimator, table)
     screen.wrote(output, f" ({output.stat().st_size / 1000:.0f} kB)")

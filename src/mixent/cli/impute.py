@@ -69,7 +69,7 @@ def _check_imputes(fitted: BaseEstimator, model: Path) -> None:
     if not cells_of(fitted)["imputation"].able:
         raise ValueError(
             f"{model} holds a {type(fitted).__name__}, which has no model of the columns to fill them from; fit "
-            "one with --model joint, or a mixture"
+            "one with `mixent fit --model joint`, or a mixture"
         )
 
 

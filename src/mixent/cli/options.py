@@ -21,7 +21,7 @@ Data = Annotated[
 ModelFile = Annotated[
     Path,
     typer.Argument(
-        metavar="MODEL", help="Model file written by `mixent fit`, `novelty` or `fuse`.", show_default=False
+        metavar="MODEL", help="Model file written by `mixent compare`, `fit`, `novelty` or `fuse`.", show_default=False
     ),
 ]
 Target = Annotated[

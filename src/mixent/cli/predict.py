@@ -11,10 +11,11 @@ import typer
 from mixent.base.text import count
 from mixent.cli import options as opt
 from mixent.cli.console import Screen, named, session
-from mixent.cli.data import listed, names_of, need_columns, read_as_written, read_table
+from mixent.cli.data import IDENTIFIERS, listed, names_of, need_columns, read_as_written, read_table
 from mixent.cli.output import STDOUT, check_table_output, harmless, write_table
 from mixent.cli.parsing import refuse
 from mixent.cli.rows import Rows, read_rows
+from mixent.warn import NotesTogether
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -115,8 +116,9 @@ def predict(
 ) -> None:
     """Predict classes and probabilities for new rows; with a model of `mixent novelty`, find unusual rows.
 
-    Columns are found by name. Those the model does not have are ignored; an identifier (text or whole numbers,
-    different in every row) is copied to the output. Missing cells and new categories are allowed.
+    Columns are found by name; new ones are ignored, with a note. Identifiers are copied to the output: columns that
+    were called so (or row numbers) at fit, and unused ones of text or whole numbers, different in every row. Missing
+    cells and new categories are allowed.
 
     \b
     Examples:
@@ -149,10 +151,12 @@ def predict(
         task = entry_of(fitted).task
         _check_uses(fitted, task, model, wanted)
         refuse((keep_all and sequence is not None, "--keep-all is not used with --sequence; name columns by --keep"))
-        rows, columns, labels = _of_task(screen, fitted, task, data, model, wanted)
-        names = list(rows.frame.columns) if keep_all else names_of(keep, rows.frame.columns)
-        if not names and sequence is None:
-            names = [name for name in identifiers(rows) if name not in columns]
+        with NotesTogether():
+            rows, columns, labels = _of_task(screen, fitted, task, data, model, wanted)
+            names = list(rows.frame.columns) if keep_all else names_of(keep, rows.frame.columns)
+            if not names and sequence is None:
+                names = [name for name in identifiers(rows) if name not in columns]
+            rows.note_extra(names)
         kept = _kept(rows, data, output, [*dict.fromkeys([*([sequence] if sequence else []), *names])])
         _write(screen, data, kept, columns, output, labels)
         _print_predicted(screen, fitted, task, columns)
@@ -281,9 +285,12 @@ def _read_costs(path: Path, classes: np.ndarray) -> np.ndarray:
 
 
 def identifiers(rows: Rows) -> list[str]:
-    """Columns that the model does not use: text or whole numbers, none missing, and different in every row."""
-    others = [name for name in rows.frame.columns if name not in rows.used]
-    return [name for name in others if _differs_by_row(rows.frame[name])]
+    """Columns that identified the rows at fit, and others: text or whole numbers, none missing, all different."""
+    known = rows.about.get(IDENTIFIERS, ())
+    others = {name for name in rows.frame.columns if name not in rows.used}
+    return [
+        name for name in rows.frame.columns if name in known or (name in others and _differs_by_row(rows.frame[name]))
+    ]
 
 
 def _differs_by_row(column: pd.Series) -> bool:

@@ -118,6 +118,7 @@ def _of_rows(
     from mixent.report import model_report
 
     rows = read_rows(fitted, data, model, target=target, sequence=sequence)
+    rows.note_extra([weight])
     weights = weights_in(rows.frame, data, weight)
     y = None if target is None else class_labels(rows.frame, data, target, fitted.classes_.tolist(), model)
     if y is not None:

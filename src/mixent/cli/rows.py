@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from mixent.cli.console import current_screen
-from mixent.cli.data import listed, need_columns, read_table, respell, sequence_ids
+from mixent.cli.data import IDENTIFIERS, NOT_FEATURES, listed, need_columns, read_table, respell, sequence_ids
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,11 +29,21 @@ class Rows:
     X: pd.DataFrame | np.ndarray  # the columns of the model, in its order
     used: Collection[str]  # names of the columns that the model reads
     groups: np.ndarray | None = None  # (n,): the sequence each row is a step of
+    extra: Sequence[str] = ()  # columns that the table of fit did not have
+    about: Mapping[str, list[str]] = field(default_factory=dict)  # columns of that table, by role
 
     @property
     def more(self) -> dict[str, Any]:
         """Further arguments of the methods of a model of sequences."""
         return {} if self.groups is None else {"groups": self.groups}
+
+    def note_extra(self, known: Iterable[str | None] = ()) -> None:
+        """Issue a note on columns that the table of fit did not have, except for the `known` ones."""
+        from mixent.data.frames import extra_notes
+        from mixent.warn import warn_notes
+
+        known = set(known)
+        warn_notes(extra_notes([name for name in self.extra if name not in known]))
 
     def some(self, numbers: list[int]) -> pd.DataFrame | np.ndarray:
         """The features of some rows."""
@@ -85,7 +95,7 @@ def read_rows(
         raise typer.BadParameter(f"--sequence is needed: {model} was fitted to a row for each step of a sequence")
     if not steps and sequence is not None:
         raise typer.BadParameter(f"--sequence is not used: {model} was fitted without it")
-    schema = entry_of(fitted).columns(fitted)
+    schema, about = entry_of(fitted).columns(fitted), _roles(model)
     codes = {} if schema is None else {c.name: c.categories for c in schema.columns if _words(c)}
     labels = target is not None and isinstance(fitted.classes_.tolist()[0], str)
     frame = read_table(path, [*codes, *([str(target)] if labels else []), *([sequence] if sequence else [])])
@@ -94,10 +104,21 @@ def read_rows(
     need_columns(path, frame.columns, [name for name in (target, sequence) if name is not None])
     groups = None if sequence is None else sequence_ids(frame[sequence], sequence)
     if schema is None:
-        return Rows(frame, frame, list(frame.columns), groups)
+        return Rows(frame, frame, list(frame.columns), groups, about=about)
     used = [given.name for given in schema.used]
     _hint_at_names(path, used, frame.columns)
-    return Rows(frame, _columns(schema, frame, path, absent), used, groups)
+    known = {*schema.input_names, *about[NOT_FEATURES], target, sequence}
+    extra = [name for name in frame.columns if name not in known]
+    return Rows(frame, _columns(schema, frame, path, absent), used, groups, extra, about)
+
+
+def _roles(model: Path) -> dict[str, list[str]]:
+    """Columns of the table of fit by their role, as the command that wrote the file stored them; empty if none did."""
+    from mixent.core.serialize import read_header
+
+    header = read_header(model)
+    entries = {role: header.get(role) for role in (NOT_FEATURES, IDENTIFIERS)}
+    return {role: [str(name) for name in names] if isinstance(names, list) else [] for role, names in entries.items()}
 
 
 def _words(column: Column) -> bool:

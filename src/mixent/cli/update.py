@@ -50,18 +50,20 @@ def update(
       mixent update m.mixent week2.csv -t class -o m2.mixent --set forgetting=0.1
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug) as screen:
-        from mixent import load, save
+        from mixent import load
         from mixent.base.registry import entry_of
+        from mixent.persistence.files import save_with
 
         check_output(output, [data])
         fitted = load(model)
         entry = entry_of(fitted)
         _check_updates(fitted, entry.task, model, target)
         rows = read_rows(fitted, data, model, target=target)
+        rows.note_extra([weight])
         weights = weights_in(rows.frame, data, weight)
         y = None if target is None else class_labels(rows.frame, data, target, fitted.classes_.tolist(), model)
         _update(fitted, entry.name, read_settings(settings), rows, y, weights)
-        save(fitted, output or model)
+        save_with(fitted, output or model, rows.about)
         screen.print(f"Updated with {count(len(rows.frame), 'row')} of [bold]{shown(data)}[/]")
         screen.print()
         screen.text(entry.describe(fitted).text(screen.width))

@@ -9,6 +9,7 @@ import numpy as np
 
 from mixent.comparison.shape import read_table
 from mixent.data import Categorical, Labels, Table, few_numbers, listed, problems, read_labels
+from mixent.data.checks import LOOKS_LIKE, drop_it
 from mixent.warn import warn_notes
 
 FEW_ROWS = 10  # a class with fewer rows is reported
@@ -57,7 +58,7 @@ def table_problems(table: Table, labels: Labels, categorical: Categorical = "aut
     columns = problems(table, () if isinstance(categorical, str) else [str(c) for c in categorical])
     return [
         *columns,
-        *_identifiers([name for name in numbers if not any(repr(name) in sentence for sentence in columns)]),
+        *_identifiers(table, [name for name in numbers if not any(repr(name) in text for text in columns)]),
         *_coded_columns(table, categorical),
         *_equal_columns(table),
         *_duplicates(labelled, codes, numbers),
@@ -97,10 +98,10 @@ def _are_codes(values: np.ndarray) -> bool:
     return bool((digits == digits[0]).all() and digits[0] >= 4 and spread and uniform)
 
 
-def _identifiers(names: list[str]) -> list[str]:
+def _identifiers(table: Table, names: list[str]) -> list[str]:
     return [
-        f"column {name!r} looks like an identifier (a different whole number for every item); drop it, with --ignore "
-        f"{name} on the command line"
+        f"column {name!r} {LOOKS_LIKE} an identifier (a different whole number for every item); "
+        f"{drop_it(table.schema, name)}"
         for name in names
     ]
 

@@ -25,6 +25,8 @@ class MixedNaiveBayes(ClassifierMixin, BaseEstimator):
         Pseudo-count of each category; times 1e-3, it is added to the variances of the standardized numeric columns.
     """
 
+    consists_of = "GaussianNB and CategoricalNB of scikit-learn"
+
     def __init__(self, categorical_features: Any = None, alpha: float = 1.0) -> None:
         self.categorical_features = categorical_features
         self.alpha = alpha

@@ -14,7 +14,8 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cached_property
@@ -49,7 +50,7 @@ def save(
     path: str | os.PathLike[str],
     tree: Any,
     classes: Mapping[str, type],
-    about: Mapping[str, str],
+    about: Mapping[str, Any],
     *,
     shared: tuple[type, ...] = (),
     pack: Pack | None = None,
@@ -101,16 +102,22 @@ def load(
     max_bytes : refuse files that would take more memory
     unpack : callable(list of bytes) -> list of objects, for foreign parts; it must be safe itself
     """
-    with Path(path).open("rb") as stream:
-        try:
-            header, arrays, foreign = _read(stream, max_bytes)
-            return _Reader(_Names(classes), arrays, _unpacked(foreign, unpack)).decode(header["model"])
-        except SavedFileError as error:
-            raise SavedFileError(f"{path}: {error}") from None
-        except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, OSError) as error:
-            raise SavedFileError(f"{path} is not a mixent file, or it is damaged or cut short ({error})") from None
-        except Exception as error:  # a manipulated file may raise anything; callers get one type of exception
-            raise SavedFileError(f"{path}: the contents are damaged ({type(error).__name__}: {error})") from None
+    with Path(path).open("rb") as stream, _one_error(path):
+        header, arrays, foreign = _read(stream, max_bytes)
+        return _Reader(_Names(classes), arrays, _unpacked(foreign, unpack)).decode(header["model"])
+
+
+@contextmanager
+def _one_error(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in every error; those of this module continue the sentence that begins with the name."""
+    try:
+        yield
+    except SavedFileError as error:
+        raise SavedFileError(f"{path} {error}") from None
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, OSError) as error:
+        raise SavedFileError(f"{path} is not a mixent file, or it is damaged or cut short ({error})") from None
+    except Exception as error:  # a manipulated file may raise anything; callers get one type of exception
+        raise SavedFileError(f"{path}: the contents are damaged ({type(error).__name__}: {error})") from None
 
 
 def _unpacked(foreign: list[bytes], unpack: Unpack | None) -> list[Any]:
@@ -123,14 +130,8 @@ def _unpacked(foreign: list[bytes], unpack: Unpack | None) -> list[Any]:
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the header of a file, without building any object."""
-    with Path(path).open("rb") as stream:
-        try:
-            with zipfile.ZipFile(stream) as pack:
-                header = _read_header(pack)
-        except SavedFileError as error:
-            raise SavedFileError(f"{path}: {error}") from None
-        except Exception as error:
-            raise SavedFileError(f"{path} is not a mixent file, or it is damaged ({error})") from None
+    with Path(path).open("rb") as stream, _one_error(path), zipfile.ZipFile(stream) as pack:
+        header = _read_header(pack)
     return {key: value for key, value in header.items() if key != "model"}
 
 
@@ -182,7 +183,7 @@ def _read_header(pack: zipfile.ZipFile, max_bytes: int = MAX_BYTES) -> dict[str,
         raise SavedFileError("is a zip file but not a mixent model")
     size = pack.getinfo(_HEADER).file_size
     if size > _HEADER_LIMIT:
-        raise SavedFileError(f"the header is too large ({size:,} bytes; at most {_HEADER_LIMIT:,} are read)")
+        raise SavedFileError(f"has a header that is too large ({size:,} bytes; at most {_HEADER_LIMIT:,} are read)")
     text = _member(pack, _HEADER)
     needed = sum(text.count(sign) * cost for sign, cost in _COSTS.items())
     if needed > max_bytes:
@@ -199,13 +200,13 @@ def _read_header(pack: zipfile.ZipFile, max_bytes: int = MAX_BYTES) -> dict[str,
 
 
 def _refuse_constant(name: str) -> Any:
-    raise SavedFileError(f"the header contains {name}, which JSON does not have")
+    raise SavedFileError(f"has a header that contains {name}, which JSON does not have")
 
 
 def _open(pack: zipfile.ZipFile, name: str) -> IO[bytes]:
     """Open a member; it gives at most as many bytes as the directory declares, and its CRC is checked at its end."""
     if pack.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise SavedFileError(f"{name} uses a compression method that mixent does not write")
+        raise SavedFileError(f"has a member {name} that uses a compression method that mixent does not write")
     return pack.open(name)
 
 
@@ -225,21 +226,21 @@ def _read_array(pack: zipfile.ZipFile, name: str) -> np.ndarray:
     with _open(pack, name) as stream:
         version = np.lib.format.read_magic(stream)
         if version != (1, 0):
-            raise SavedFileError(f"array {name} has npy version {version}, expected (1, 0)")
+            raise SavedFileError(f"has an array {name} of npy version {version}, expected (1, 0)")
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
         if dtype.kind not in "biufU" or not all(n >= 0 for n in shape):
-            raise SavedFileError(f"array {name} has dtype {dtype} and shape {shape}")
+            raise SavedFileError(f"has an array {name} of dtype {dtype} and shape {shape}")
         n_values = int(math.prod(shape))
         n_bytes = n_values * dtype.itemsize
         if n_bytes > pack.getinfo(name).file_size or (n_values and not n_bytes):
-            raise SavedFileError(f"array {name} declares shape {shape} and dtype {dtype} but is smaller")
+            raise SavedFileError(f"has an array {name} that declares shape {shape} and dtype {dtype} but is smaller")
         flat: np.ndarray = np.empty(n_values, dtype=dtype)
         raw: Any = flat.view(np.uint8) if n_bytes else b""
         left = memoryview(raw)
         while left and (n_read := stream.readinto(left[:_CHUNK])):  # type: ignore[attr-defined]
             left = left[n_read:]
         if left or stream.read(1):  # the last read checks the CRC
-            raise SavedFileError(f"array {name} declares shape {shape} and has another size")
+            raise SavedFileError(f"has an array {name} that declares shape {shape} and has another size")
     return flat.reshape(shape, order="F" if fortran else "C")
 
 
@@ -366,7 +367,7 @@ class _Reader:
                 if "number" in value and key in NUMBERED:
                     self.shared[value["number"]] = built
                 return built
-        raise SavedFileError("the header contains an unknown kind of value")
+        raise SavedFileError("has a header that contains an unknown kind of value")
 
 
 def _build_objects(value: dict[str, Any], reader: _Reader) -> np.ndarray:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
 from mixent.data.encode import enumerated
 from mixent.data.scan import is_number
-from mixent.data.schema import Column
+from mixent.data.schema import Column, Schema
 from mixent.data.table import Table
+from mixent.warn import HOW_TO_DROP
 
 TINY = 1e-140  # the square of a millionth of it is still above zero
 MANY_CATEGORIES = 50
 MOSTLY_MISSING = 0.5
 MOSTLY_NUMBERS = 0.8
 PROBE_ROWS = 1000  # most columns are decided by their first rows
+LOOKS_LIKE = "looks like"  # in messages about columns that identify the rows
 MANY_ROWS = 10  # fewer consecutive numbers may well be an accident
 
 
@@ -59,7 +61,9 @@ def problems(table: Table, categorical: Collection[str] = ()) -> list[str]:
     for place, j in enumerate(table.schema.continuous):
         values = table.X[:, place]
         messages += _column_problems(table.schema.columns[j], values[~np.isnan(values)], table.n_rows)
-        messages += _row_number(table.schema.columns[j], values)
+        if _is_row_number(table.schema.columns[j], values):
+            name = table.schema.columns[j].name
+            messages.append(f"column {name!r} {LOOKS_LIKE} a row number; {drop_it(table.schema, name)}")
     for place, j in enumerate(table.schema.categorical):
         values = table.column_codes(place)
         column = table.schema.columns[j]
@@ -148,9 +152,17 @@ def _mostly_numbers(column: Column, odd: Sequence[str], most: int = 3) -> str:
     )
 
 
-def _row_number(column: Column, values: np.ndarray) -> list[str]:
+def _is_row_number(column: Column, values: np.ndarray) -> bool:
     if column.kind != "integer" or len(values) < MANY_ROWS or np.isnan(values).any():
-        return []
-    in_order = np.sort(values)
-    consecutive = bool((np.diff(in_order) == 1).all())
-    return [f"column {column.name!r} looks like a row number; leave it out with --ignore"] if consecutive else []
+        return False
+    return bool((np.diff(np.sort(values)) == 1).all())
+
+
+def drop_it(schema: Schema, name: str) -> str:
+    """What to do about a column that should not be a feature: in Python, or on the command line."""
+    return f"drop it with {HOW_TO_DROP.get()(name)}" if schema.named else "drop it"
+
+
+def flagged(names: Iterable[str], messages: Sequence[str]) -> list[str]:
+    """The columns which the messages call a row number or an identifier."""
+    return [name for name in names if any(text.startswith(f"column {name!r} {LOOKS_LIKE} ") for text in messages)]

@@ -82,9 +82,14 @@ def matched(estimator: Any, X: Any) -> tuple[Any, tuple[str, ...]]:
     if 2 * len(absent) > len(used) or kept != [name for name in known if name in set(kept)]:
         return X, ()
     extra = [name for name in names if name not in set(known)]
-    notes = [f"X lacks {_columns(absent)} of fit; missing values are used instead"] * bool(absent)
-    notes += [f"X has {_columns(extra)} that fit did not have; ignored"] * bool(extra)
-    return with_missing_columns(X, known, known, only=True), tuple(notes)
+    theirs = "its" if len(absent) == 1 else "their"
+    notes = [f"X lacks {_columns(absent)} of fit, so that all {theirs} values are missing"] * bool(absent)
+    return with_missing_columns(X, known, known, only=True), (*notes, *extra_notes(extra))
+
+
+def extra_notes(names: Sequence[str]) -> list[str]:
+    """A note on columns that the table of fit did not have, if there are any."""
+    return [f"X has {_columns(names)} that fit did not have; ignored"] if names else []
 
 
 def _columns(names: Sequence[str]) -> str:

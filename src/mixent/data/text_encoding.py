@@ -94,7 +94,7 @@ def _check_latin(path: Path, number: int, line: bytes) -> None:
 def _binary(path: Path) -> ValueError:
     return ValueError(
         f"{path}: holds binary data, not text; save the table as CSV text (an Excel file: name it .xlsx; UTF-16 "
-        "without a byte order mark: give --encoding utf-16-le)"
+        "without a byte order mark: give the encoding (--encoding) utf-16-le)"
     )
 
 

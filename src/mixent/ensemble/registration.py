@@ -213,7 +213,7 @@ register(
 register(
     "tuned",
     task="classification",
-    title="Tuned classifier of another library",
+    title="Tuned classifier on encoded columns",
     describe=describe_tuned,
     state={
         "schema_": Schema,

@@ -87,6 +87,13 @@ def save(model: Any, path: str | os.PathLike[str], *, foreign: str | None = None
         What to do with estimators of other libraries in an ensemble: None refuses them by name, "skops" writes them
         with that package (`pip install "mixent[skops]"`), which is needed to load them too.
     """
+    save_with(model, path, {}, foreign=foreign)
+
+
+def save_with(
+    model: Any, path: str | os.PathLike[str], about: Mapping[str, Any], *, foreign: str | None = None
+) -> None:
+    """The same as `save`, with further entries of the header, which `mixent.core.serialize.read_header` returns."""
     if not _is_model(model):
         names = ", ".join(entry.cls.__name__ for entry in entries() if entry.listed)
         raise TypeError(f"save takes a mixent estimator ({names}); got {type(model).__name__}")
@@ -94,7 +101,7 @@ def save(model: Any, path: str | os.PathLike[str], *, foreign: str | None = None
         raise ValueError(f"foreign must be 'skops' or None; got {foreign!r}")
     check_is_fitted(model)
     storable = _Storable(refuse=foreign is None)(model, "the model")
-    about = {"class": type(model).__name__, "mixent_version": mixent.__version__}
+    about = {"class": type(model).__name__, "mixent_version": mixent.__version__, **about}
     pack = None if foreign is None else other_libraries.pack
     serialize.save(path, storable, known_classes(), about, shared=_shared_classes(), pack=pack)
 

@@ -384,7 +384,7 @@ PREDICT = [
     *defined(
         probabilities,
         {"a column is missing": trained(good, good[["a", "b"]])},
-        (DataWarning, "X lacks the column 'c' of fit; missing values are used instead$"),
+        (DataWarning, "X lacks the column 'c' of fit, so that all its values are missing$"),
     ),
     *defined(
         probabilities,
@@ -394,7 +394,7 @@ PREDICT = [
     *defined(
         probabilities,
         {"a column renamed": trained(good, good.rename(columns={"b": "B"}))},
-        (DataWarning, "X lacks the column 'b' of fit; .*; X has the column 'B' that fit did not have"),
+        (DataWarning, "X lacks the column 'b' of fit, .*; X has the column 'B' that fit did not have"),
     ),
     *defined(
         probabilities,

@@ -43,7 +43,7 @@ def test_problems_of_the_table_are_yellow_lines(mixent, stock):
     pd.read_csv(stock / "data.csv").assign(one=1).to_csv("d.csv", index=False)
     lines = mixent("fit", "d.csv", "-t", "class", "-o", "m.mixent", *ONE).stderr.splitlines()
     assert lines == [  # the second is a note of the fit as well, and printed once
-        "Warning: column 'id' looks like a row number; leave it out with --ignore",
+        "Warning: column 'id' looks like a row number; drop it with --ignore id",
         "Warning: constant; kept, but can be dropped: column 'one'",
     ]
 

@@ -14,3 +14,12 @@ def test_a_file_that_holds_a_kernel(mixent, fails, stock):
     assert mixent("info", "k.mixent").exit_code == 0
     assert json.loads(mixent("info", "k.mixent", "--json").stdout)["class"] == "FisherKernel"
     assert "predicts nothing by itself" in fails("predict", "k.mixent", "{stock}/data.csv", "-o", "o.csv")
+
+
+def test_a_damaged_file_has_one_description(mixent, fails, stock):
+    from pathlib import Path
+
+    Path("cut.mixent").write_bytes((stock / "model.mixent").read_bytes()[:2000])
+    line = fails("info", "cut.mixent")
+    assert line.startswith("Error: cut.mixent is not a mixent file, or it is damaged or cut short (")
+    assert fails("predict", "cut.mixent", "{stock}/data.csv", "-o", "o.csv") == line

@@ -69,7 +69,7 @@ def test_a_column_of_the_output_is_not_kept_twice(mixent, fails, detector):
     assert "no column 'z'" in fails("predict", detector, "new.csv", "-o", "o.csv", "--keep", "z")
     ODD.drop(columns="count").to_csv("less.csv", index=False)
     lacking = mixent("predict", detector, "less.csv", "-o", "o.csv").stderr
-    assert "X lacks the column 'count' of fit; missing values are used instead" in lacking
+    assert "X lacks the column 'count' of fit, so that all its values are missing" in lacking
 
 
 def test_help(mixent):

@@ -17,6 +17,11 @@ def test_warning_column_color_has_values_not_seen_at_fit_purple(mixent):
     assert "Warning: column 'color' has values not seen at fit ('purple')" in result.stderr
 
 
+def test_help_lists_all_commands_that_write_models(mixent):
+    text = " ".join(mixent("predict", "--help").stdout.replace("│", " ").split())
+    assert "written by `mixent compare`, `fit`, `novelty` or `fuse`" in text
+
+
 def test_help_tells_prediction_from_decision(mixent):
     text = " ".join(mixent("predict", "--help").stdout.replace("│", " ").split())
     assert "is the most probable class" in text and "whose expected cost is lowest" in text

@@ -37,9 +37,32 @@ def test_markers_of_missing_labels(mixent):
 def test_strict(fails):
     Path("d.csv").write_text(",x,y\n" + "".join(f"{k},{k},{'pq'[k % 2]}\n" for k in range(20)))
     line = fails("fit", "d.csv", "-t", "y", "-o", "m.mixent", "--strict")
-    assert line.endswith(
-        "the first column has no name: it is taken for names of the rows and left out (an error because of strict=True)"
-    )
+    assert line == "Error: 1 note above is an error because of --strict; correct the table, or omit --strict"
+
+
+def test_strict_counts_the_notes_and_repeats_none(fails, mixent):
+    """Other warnings come first; with --quiet the notes are printed, too: they are errors."""
+    Path("d.csv").write_text("id,pay,same,y\n" + "".join(f"{k},${k}.5,1,{'pq'[k % 2]}\n" for k in range(20)))
+    fit = ("fit", "d.csv", "-t", "y", "-o", "m.mixent", "--strict")
+    number, constant = "text is read as numbers: column 'pay'", "constant; kept, but can be dropped: column 'same'"
+    last = "Error: 2 notes above are errors because of --strict; correct the table, or omit --strict"
+    assert fails(*fit) == last
+    for quiet in ((), ("-q",)):
+        *others, first, second, end = mixent(*fit, *quiet).stderr.splitlines()
+        assert number in first and constant in second and end == last
+        assert len(others) == (not quiet)
+
+
+def test_extra_columns_of_new_rows(fails, mixent):
+    people().to_csv("d.csv", index=False)
+    mixent("fit", "d.csv", "-t", "kind", "-o", "m.mixent", "-q", *QUICK)
+    people().drop(columns="age").assign(more=0.5, other="c").to_csv("new.csv", index=False)
+    predict = ("predict", "m.mixent", "new.csv", "-o", "o.csv")
+    lines = mixent(*predict).stderr.splitlines()
+    lacks = "Warning: X lacks the column 'age' of fit, so that all its values are missing"
+    extra = "Warning: X has the columns 'more', 'other' that fit did not have; ignored"
+    assert lines == [lacks, extra]
+    assert fails(*predict, "--strict").startswith("Error: 2 notes above are errors")
 
 
 def test_columns_with_almost_the_name_of_one_that_is_not_there(mixent, fails):
@@ -50,3 +73,12 @@ def test_columns_with_almost_the_name_of_one_that_is_not_there(mixent, fails):
     assert "Warning: new.csv has no column 'town', but 'twon'; if that is the same, rename it" in lines
     people()[["name", "town"]].to_csv("new.csv", index=False)
     assert "new.csv has no columns 'age', 'pay', 'born'" in fails("predict", "m.mixent", "new.csv", "-o", "o.csv")
+
+
+def test_how_to_drop_a_row_number_and_predict_a_number(mixent):
+    Path("d.csv").write_text("the row,x,y\n" + "".join(f"{k},{k % 7}.5,{'pq'[k // 2 % 2]}\n" for k in range(40)))
+    result = mixent("fit", "d.csv", "-t", "y", "-o", "m.mixent", *QUICK)
+    line = "Warning: column 'the row' looks like a row number; drop it with --ignore 'the row'"
+    assert line in result.stderr.splitlines() and "Hint" not in result.stdout
+    result = mixent("fit", "d.csv", "-t", "the row", "-o", "m.mixent", *QUICK)
+    assert "to predict a number use `mixent fit --model joint`, else cut it" in " ".join(result.stdout.split())

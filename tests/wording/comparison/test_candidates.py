@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mixent import compare
 from mixent.comparison import candidates
 from mixent.comparison.candidates import recipes
 from mixent.comparison.shape import read_table, shape_of
@@ -60,4 +61,15 @@ def test_rows_columns_numeric_categorical_classes_rows_without_a_label():
     assert str(shape) == (
         "4 rows, 2 columns (1 numeric, 1 categorical), 2 classes, 1 rows without a label, 25 % of the cells "
         "missing, weighted"
+    )
+
+
+def test_naive_bayes_is_described_as_the_comparison_lists_it(table):
+    """It is no method of mixent in the table and on the page, nor a class of another library."""
+    comparison = compare(*table, methods=["naive Bayes"], baselines=False, folds=2, n_jobs=1)
+    assert comparison.candidates["naive Bayes"].kind == "scikit-learn"
+    text = str(comparison.winner.summary())
+    assert text.startswith("Tuned classifier on encoded columns")
+    assert "MixedNaiveBayes (GaussianNB and CategoricalNB of scikit-learn) on encoded columns." in " ".join(
+        text.split()
     )

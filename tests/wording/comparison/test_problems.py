@@ -20,3 +20,12 @@ def test_gaps_by_chance_tell_nothing(sound):
     X, y = sound
     X = X.mask(np.random.default_rng(5).random(X.shape) < 0.2)
     assert not [s for s in data_problems(X, y) if "missing in some classes" in s]
+
+
+def test_how_to_drop_a_row_number(sound):
+    """In Python; the command line has an option for it. Arrays have no names."""
+    X, y = sound
+    X = X.assign(**{"the row": range(len(X))})
+    text = "column 'the row' looks like a row number; drop it with df.drop(columns=['the row'])"
+    assert text in data_problems(X, y)
+    assert "column 'x0' looks like a row number; drop it" in data_problems(np.arange(len(X))[:, None], y)

@@ -81,7 +81,7 @@ def test_a_header_too_large_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(serialize, "_HEADER_LIMIT", 1000)
     path = forge(tmp_path / "m", ["x" * 2000])
     for reader in (lambda: load(path, CLASSES), lambda: read_header(path)):
-        with pytest.raises(SavedFileError, match="header is too large"):
+        with pytest.raises(SavedFileError, match="m has a header that is too large"):
             reader()
 
 
@@ -89,7 +89,8 @@ def test_text_and_other_zips_are_no_models(tmp_path):
     (tmp_path / "text").write_text("a,b\n1,2\n")
     with zipfile.ZipFile(tmp_path / "zip", "w") as pack:
         pack.writestr("a", "b")
-    for name, message in [("text", "not a mixent file"), ("zip", "not a mixent model")]:
+    damaged = "text is not a mixent file, or it is damaged or cut short "
+    for name, message in [("text", damaged), ("zip", "zip is a zip file but not a mixent model")]:
         for reader in (lambda p: load(p, CLASSES), read_header):
             with pytest.raises(SavedFileError, match=message):
                 reader(tmp_path / name)

@@ -41,7 +41,7 @@ def test_errors_at_predict(mixed, X, message):
             frame_with(size=["big", "1"]),
             "column 'size' has values that are not numbers ('big'), in 1 of 2 rows; they are treated as missing",
         ),
-        (frame_with()[["size", "new"]], "X lacks the column 'shape' of fit; missing values are used instead"),
+        (frame_with()[["size", "new"]], "X lacks the column 'shape' of fit, so that all its values are missing"),
         (frame_with(extra=[1, 2]), "X has the column 'extra' that fit did not have; ignored"),
         (
             frame_with(size=[1.0, np.inf]),
@@ -53,8 +53,8 @@ def test_errors_at_predict(mixed, X, message):
         ),
         (
             frame_with(a=[1, 2], b=[1, 2], shape=["flat", "oval"]).drop(columns="size"),
-            "X lacks the column 'size' of fit; missing values are used instead; X has the columns 'a', 'b' that fit "
-            "did not have; ignored; column 'shape' has values not seen at fit ('flat'), in 1 of 2 rows; they are "
+            "X lacks the column 'size' of fit, so that all its values are missing; X has the columns 'a', 'b' that "
+            "fit did not have; ignored; column 'shape' has values not seen at fit ('flat'), in 1 of 2 rows; they are "
             "treated as missing",
         ),
     ],

@@ -64,7 +64,7 @@ def test_m_mixent_holds_a_model_of_another_library_that_needs(path):
     name = f"{OwnClassifier.__module__}.OwnClassifier"
     with pytest.raises(
         SavedFileError,
-        match=rf"m.mixent: holds a model of another library that needs {name}, which skops does not know to be "
+        match=rf"m.mixent holds a model of another library that needs {name}, which skops does not know to be "
         rf"harmless; if you trust the file, load\(path, trusted=\['{name}'\]\)",
     ):
         mixent.load(path)
