@@ -144,7 +144,8 @@ class Laplace(ScaledMargin):
         return self.C
 
     def potential(self, multiplier: Any) -> Any:
-        return self.target * multiplier + np.log1p(-((multiplier / self.C) ** 2))
+        with np.errstate(divide="ignore"):  # -inf where a multiplier reaches C by rounding
+            return self.target * multiplier + np.log1p(-((multiplier / self.C) ** 2))
 
     def mean(self, multiplier: Any) -> Any:
         return self.target - 2.0 * multiplier / ((self.C - multiplier) * (self.C + multiplier))
