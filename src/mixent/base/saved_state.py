@@ -170,6 +170,18 @@ def _check_several(name: str, value: Any, declared: Several, sizes: dict[str, An
         _fit(name, (len(value),), declared.size, sizes)
 
 
+def check_categories(sizes: Iterable[int], known: Sizes) -> None:
+    """Raise a ValueError if the numbers of categories are not those of the columns of the table.
+
+    Parameters
+    ----------
+    sizes : number of categories of each column
+    known : sizes
+    """
+    if tuple(sizes) != known.get("categories", tuple(sizes)):
+        raise ValueError(f"sizes are {sizes}, and the columns have {known['categories']} categories")
+
+
 def check_held(value: Any, parts: Mapping[type, Part], known: Sizes, is_model: Callable[[Any], bool]) -> None:
     """Check an attribute and all that it holds, other models excepted.
 

@@ -9,7 +9,7 @@ import numpy as np
 from mixent.base.background import Background
 from mixent.base.recipes import Recipe, Shape
 from mixent.base.registry import register
-from mixent.base.saved_state import Part, Sizes, free, index, positive, shares, size
+from mixent.base.saved_state import Part, Sizes, check_categories, free, index, positive, shares, size
 from mixent.classical.describe import describe_fisher, describe_parzen, fisher_on_rows
 from mixent.classical.discriminant import ClassGaussians
 from mixent.classical.kernel_fisher import Basis, KernelFisherClassifier
@@ -32,8 +32,8 @@ STATE = {
 
 def window_columns(columns: Columns, known: Sizes) -> Sizes:
     """Every category of the table has a share."""
-    if tuple(columns.sizes) != known["categories"] or tuple(map(len, columns.shares)) != known["categories"]:
-        raise ValueError(f"sizes are {columns.sizes}, and the columns have {known['categories']} categories")
+    check_categories(columns.sizes, known)
+    check_categories(tuple(map(len, columns.shares)), known)
     return {}
 
 

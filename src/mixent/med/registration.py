@@ -14,7 +14,19 @@ from mixent.base.few_rows import few_rows, predictions
 from mixent.base.kernels import RBF, Kernel, Linear, Nystrom, Polynomial, Precomputed
 from mixent.base.recipes import Recipe, Setting, Shape
 from mixent.base.registry import register, sizes_of, sizes_of_columns
-from mixent.base.saved_state import Part, Several, Sizes, Values, free, index, positive, real, shares, size
+from mixent.base.saved_state import (
+    Part,
+    Several,
+    Sizes,
+    Values,
+    check_categories,
+    free,
+    index,
+    positive,
+    real,
+    shares,
+    size,
+)
 from mixent.core.driver import Run
 from mixent.data import Schema
 from mixent.hmm.model import SequenceModel
@@ -71,8 +83,7 @@ STATE = {
 
 def all_categories(encoder: Encoder, known: Sizes) -> Sizes:
     """Every category of the table is encoded."""
-    if tuple(encoder.sizes) != known["categories"]:
-        raise ValueError(f"sizes are {encoder.sizes}, and the columns have {known['categories']} categories")
+    check_categories(encoder.sizes, known)
     return {}
 
 

@@ -8,7 +8,18 @@ import numpy as np
 
 from mixent.base.recipes import Recipe
 from mixent.base.registry import register, sizes_of
-from mixent.base.saved_state import Part, Sizes, Values, free, index, log_shares, positive, real, shares
+from mixent.base.saved_state import (
+    Part,
+    Sizes,
+    Values,
+    check_categories,
+    free,
+    index,
+    log_shares,
+    positive,
+    real,
+    shares,
+)
 from mixent.core.driver import Run
 from mixent.data import Schema
 from mixent.families.categorical import CategoricalFamily, Categoricals
@@ -33,8 +44,7 @@ from mixent.mixtures.shared import SharedMixtureClassifier
 
 def all_categories(family: CategoricalFamily, known: Sizes) -> Sizes:
     """Every category of the table has a probability."""
-    if tuple(family.sizes) != known.get("categories", tuple(family.sizes)):
-        raise ValueError(f"sizes are {family.sizes}, and the columns have {known['categories']} categories")
+    check_categories(family.sizes, known)
     return {"R": sum(family.sizes)}
 
 
