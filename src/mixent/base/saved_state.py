@@ -170,7 +170,7 @@ def _check_several(name: str, value: Any, declared: Several, sizes: dict[str, An
         _fit(name, (len(value),), declared.size, sizes)
 
 
-def check_categories(sizes: Iterable[int], known: Sizes) -> None:
+def check_categories(sizes: tuple[int, ...], known: Sizes) -> None:
     """Raise a ValueError if the numbers of categories are not those of the columns of the table.
 
     Parameters
