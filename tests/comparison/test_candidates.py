@@ -40,6 +40,22 @@ def test_every_method_gets_the_seed_and_one_thread():
         assert options.get("random_state", 7) == 7 and options.get("n_jobs", 1) == 1, name
 
 
+def test_boosting_has_small_leaves_where_rows_are_few():
+    leaves = []
+    for n in (50, 200, 400, 20_000):
+        made, _ = candidates(replace(SHAPE, n_labelled=n), names=["gradient boosting"], baselines=False)
+        leaves.append(made["gradient boosting"].estimator.estimator.min_samples_leaf)
+    assert leaves == [2, 10, 20, 20]
+
+
+def test_boosting_does_not_predict_constants_from_50_rows():
+    rng = np.random.default_rng(0)
+    y = np.arange(50) % 2
+    X = rng.normal(size=(50, 4)) + 2.0 * y[:, None]
+    made, _ = candidates(replace(SHAPE, n_labelled=50), names=["gradient boosting"], baselines=False)
+    assert np.ptp(made["gradient boosting"].estimator.fit(X[:33], y[:33]).predict_proba(X)[:, 1]) > 0.5
+
+
 def test_kinds():
     assert {recipe.kind for recipe in recipes().values()} == {"mixent", "classical", "scikit-learn", "baseline"}
     made, _ = candidates(SHAPE)

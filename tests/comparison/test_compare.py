@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import time
 import warnings
 
@@ -11,8 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.naive_bayes import GaussianNB
 
 import mixent
+from mixent.comparison.live import _lines_on
 from mixent.data import read_labels
 from mixent.evaluate import cross_validate
+from mixent.evaluate.journal import Outcome
+from mixent.evaluate.runner import Method, Runner, Split
 from mixent.evaluate.scores import METRICS
 
 from .conftest import quick
@@ -202,7 +206,7 @@ def test_folds_in_the_journal_cost_nothing(table, tmp_path):
     }
     mixent.compare(*table, **options)
     comparison = mixent.compare(*table, **options, budget=0.3)
-    assert set(comparison.cv.methods) == set(methods) and "Left out" not in str(comparison.recommendation)
+    assert set(comparison.cv.methods) == set(methods) and "lack of time" not in str(comparison.recommendation)
 
 
 def test_one_method_stays_whatever_the_budget(table):
@@ -216,9 +220,34 @@ def test_one_method_stays_whatever_the_budget(table):
 
 
 def test_progress_is_told(table):
-    result = []
-    mixent.compare(*table, methods=quick(), baselines=False, n_jobs=1, folds=2, progress=lambda *a: result.append(a))
-    assert result[-1] == (6, 6, "3 of 3 methods done") and [d for d, _, _ in result] == sorted(d for d, _, _ in result)
+    result, options = [], {"methods": quick(), "baselines": False, "n_jobs": 1, "folds": 2}
+    found = mixent.compare(*table, **options, progress=lambda *a: result.append(a))
+    assert result[-2:] == [(6, 6, "3 of 3 methods done"), (6, 6, f"fitting {found.recommended} to all rows")]
+    assert [d for d, _, _ in result] == sorted(d for d, _, _ in result)
+
+
+def test_a_log_of_a_budget_goes_on_after_the_first_stage(table):
+    from rich.console import Console
+
+    console = Console(record=True, width=100, file=io.StringIO())
+    mixent.compare(*table, methods=quick(), baselines=False, n_jobs=1, folds=3, budget=60.0, progress=console)
+    lines = console.export_text().splitlines()
+    assert [f"fold {k} of 3" for k in (1, 2, 3)] == list(dict.fromkeys(line.split(":")[0] for line in lines[:-1]))
+    assert all(re.search(r"\d of \d methods? done, \d+ s of", line) for line in lines[:-1])
+    assert lines[-1].startswith("fitting ")
+
+
+def test_a_stage_to_which_methods_are_added_is_shown_again():
+    from rich.console import Console
+
+    console = Console(record=True, width=100, file=io.StringIO())
+    runner = Runner({name: Method(name) for name in "abc"}, None, [Split(0, 0, np.arange(2), np.arange(1))])
+    runner.rung, show = 0, _lines_on(console)
+    for n_planned, done in ((2, "ab"), (3, "abc")):
+        runner.planned = {(name, 0) for name in "abc"[:n_planned]}
+        runner.outcomes |= {name: {0: Outcome({"fit_seconds": 0.1, "failed": None}, None)} for name in done}
+        show(runner)
+    assert [line[13:19] for line in console.export_text().splitlines()] == ["2 of 2", "3 of 3"]
 
 
 def test_the_live_table(table):

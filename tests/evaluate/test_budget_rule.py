@@ -63,6 +63,19 @@ class SimulatedWorkers:
                     yield task, Ended("ended", seconds, overran=True)
 
 
+def simulated(methods, trial, splits, budget, monkeypatch):
+    """A run of two processes on a simulated clock; the runner and the clock."""
+    clock, n_rows = Clock(), len(splits[0].train)
+    monkeypatch.setattr(halving_module, "time", clock)
+    monkeypatch.setattr(runner_module, "time", clock)
+    race = Race(np.zeros(n_rows, dtype=int), np.ones(n_rows), "log_loss")
+    runner = Runner(methods, trial, splits, policy=Halving(race, budget), n_jobs=2, limit=np.inf)
+    work = Work({"trial": trial}, {name: name for name in methods}, splits)
+    monkeypatch.setattr(Runner, "processes", lambda self: SimulatedWorkers(work, 2, clock))
+    runner.run()
+    return runner, clock
+
+
 def replay(table, budget, slower, monkeypatch):
     """The recommended method, the seconds until then, and the losses of all methods with all rows."""
     measured = TABLES[table]
@@ -77,15 +90,9 @@ def replay(table, budget, slower, monkeypatch):
         record = {**dict.fromkeys(TIMED, loss), "fit_seconds": slower * seconds, "predict_seconds": 0.0}
         return {**record, "n_train": len(split.train), "n_test": 9, "labelled_only": False, "failed": None}, None
 
-    clock, known = Clock(), recipes()
-    monkeypatch.setattr(halving_module, "time", clock)
-    monkeypatch.setattr(runner_module, "time", clock)
+    known = recipes()
     methods = {n: Method(n, n, known[n].cost, known[n].growth, known[n].kind == "baseline") for n in measured}
-    race = Race(np.zeros(n_rows, dtype=int), np.ones(n_rows), "log_loss")
-    runner = Runner(methods, trial, splits, policy=Halving(race, budget), n_jobs=2, limit=np.inf)
-    work = Work({"trial": trial}, {name: name for name in methods}, splits)
-    monkeypatch.setattr(Runner, "processes", lambda self: SimulatedWorkers(work, 2, clock))
-    runner.run()
+    runner, clock = simulated(methods, trial, splits, budget, monkeypatch)
     there = [n for n in methods if all(split in runner.outcomes[n] for split in runner.stage)]
     scores = {n: np.mean([runner.outcomes[n][s].record["log_loss"] for s in runner.stage]) for n in there}
     losses = {n: np.mean([line[4] for line in lines if line[1] is None]) for n, lines in measured.items()}
@@ -112,3 +119,28 @@ def test_much_time_recommends_the_best(table, monkeypatch):
 def test_a_short_budget_is_kept_and_gives_an_answer(table, budget, monkeypatch):
     method, seconds, losses = replay(table, budget, 1.0, monkeypatch)
     assert losses[method] < losses["most frequent class"] and seconds <= budget + 4.0
+
+
+def crowded(seed, budget, monkeypatch):
+    """Eight slow methods, whose times vary from fold to fold, and three that need 0.25 s for all folds."""
+    rng = np.random.default_rng(seed)
+    seconds = {f"m{i}": rng.uniform(1, 8) for i in range(8)}
+    losses = {name: rng.uniform(0.2, 0.5) for name in (*seconds, "quick")} | {"cheap": 0.6, "worst": 0.7}
+    seconds |= {"quick": 0.02, "cheap": 0.05, "worst": 0.05}
+    factor = {(name, fold): np.exp(0.3 * rng.normal()) for name in seconds for fold in range(5)}
+
+    def trial(name, split):
+        record = {**dict.fromkeys(TIMED, losses[name]), "fit_seconds": seconds[name] * factor[name, split.fold]}
+        record |= {"predict_seconds": 0.0, "n_train": 100, "n_test": 9, "labelled_only": False, "failed": None}
+        return record, None
+
+    splits = [Split(0, fold, np.arange(100), np.arange(9)) for fold in range(5)]
+    return simulated({n: Method(n, n) for n in seconds}, trial, splits, budget, monkeypatch)
+
+
+@pytest.mark.parametrize(("seed", "budget"), [(0, 60.0), (5, 30.0), (15, 40.0), (18, 40.0), (23, 30.0), (26, 60.0)])
+def test_a_method_whose_folds_are_cheap_is_finished(seed, budget, monkeypatch):
+    """In these runs, slower methods would use all of the time."""
+    runner, clock = crowded(seed, budget, monkeypatch)
+    assert runner.late and clock.now <= budget + 2.0 and len(runner.stage) >= 2
+    assert all(split in runner.outcomes[name] for name in ("quick", "cheap", "worst") for split in runner.stage)

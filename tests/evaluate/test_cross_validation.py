@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,6 +18,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from mixent import MixtureClassifier
 from mixent.evaluate import cross_validate, score_table, stratified_folds
+from mixent.evaluate.cross_validation import gathered, score_fold
+from mixent.evaluate.runner import Method, Runner, splits_of
+from mixent.evaluate.samples import read_samples
 from mixent.evaluate.scores import METRICS
 
 X, CODES = load_iris(return_X_y=True)
@@ -304,3 +309,19 @@ def test_a_value_of_the_group_does_not_leak():
 def test_groups_that_cannot_be_used(groups, match):
     with pytest.raises(ValueError, match=match):
         cross_validate({"naive": GaussianNB()}, np.zeros((40, 1)), np.arange(40) % 2, groups=groups)
+
+
+@pytest.mark.parametrize(("stage", "planned", "label"), [([0, 1], 3, "a (1 of 3 folds)"), ([0, 1, 2], None, "a")])
+def test_folds_that_a_budget_did_not_reach_are_counted_as_planned(stage, planned, label):
+    samples = read_samples(X, Y, None, None)
+    folds = stratified_folds(Y, folds=3)
+
+    def policy(runner):
+        names = {0: "ab", 1: "b", 2: "b"} if planned else dict.fromkeys(range(3), "ab")
+        runner.perform((name, split) for split in stage for name in names[split])
+        runner.stage = stage
+
+    methods = {name: Method(GaussianNB()) for name in "ab"}
+    runner = Runner(methods, partial(score_fold, samples), splits_of(folds), policy=policy)
+    cv = gathered(runner, samples, folds, 0)
+    assert cv.n_planned == planned and cv.label("a") == label and cv.label("b") == "b"

@@ -64,7 +64,7 @@ def test_without_a_winner_or_figures(found, tmp_path, read, without_matplotlib):
     page = read(comparison_report(tmp_path / "r.html", alone, data_notes=["a <note>"]))
     drawn = {"significant-differences", "calibration", "roc-curves", "map-of-the-rows"}
     assert page.sections == [name for name in SECTIONS if name not in drawn | {"the-model", "explained-rows"}]
-    assert "img" not in page.tags and "A <note>." in page.text and "slow: too <slow>" in page.text
+    assert "img" not in page.tags and "A <note>." in page.text and "Left out: slow: too <slow>." in page.text
 
 
 def test_unlabelled_rows_weights_and_failures_are_counted(tmp_path, read):

@@ -18,6 +18,12 @@ def count(n: Any, singular: str, many: str | None = None) -> str:
     return f"{number} {singular if number == '1' else plural}"
 
 
+def ordinal(n: int) -> str:
+    """A place in words: `the fifth`; beyond ten, `number 12`."""
+    names = "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"
+    return f"the {names[n - 1]}" if n <= len(names) else f"number {n}"
+
+
 def one_line(value: Any) -> str:
     """Text on one line, without characters that could steer a terminal."""
     text = re.sub(r"[ \t\r\n\f\v]+", " ", str(value)).strip()  # a space that does not break stays

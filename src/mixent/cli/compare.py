@@ -269,7 +269,7 @@ def live_on(screen: Screen) -> bool | Console:
 
 
 def print_comparison(screen: Screen, comparison: Comparison) -> None:
-    """The table of scores, best method first, methods left out or failed, and the recommendation."""
+    """The table of scores, best method first, methods stopped, left out or failed, and the recommendation."""
     cv = comparison.cv
     weighted = "; rows are weighted" if cv.sample_weight is not None else ""
     screen.print()
@@ -279,8 +279,8 @@ def print_comparison(screen: Screen, comparison: Comparison) -> None:
     if any(candidate.from_mixent for candidate in comparison.candidates.values()):
         screen.print("* of mixent")
     screen.print()
-    for name, reason in comparison.skipped.items():
-        screen.print(f"Left out: {shown(name)}: {shown(reason)}.")
+    for note in comparison.skipped_notes:
+        screen.print(shown(note))
     for name, message in cv.failures.items():
         screen.warn(f"{name} failed: {message}")
     screen.print()

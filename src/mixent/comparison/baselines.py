@@ -39,7 +39,8 @@ def _boosting(s: Setting) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     early = {"early_stopping": True, "validation_fraction": 0.15, "n_iter_no_change": 15}
-    trees = HistGradientBoostingClassifier(learning_rate=0.05, max_iter=500, **early)
+    leaf = min(20, max(2, s.shape.n_labelled // 20))  # with leaves of 20, few rows would be one leaf
+    trees = HistGradientBoostingClassifier(learning_rate=0.05, max_iter=500, min_samples_leaf=leaf, **early)
     return tuned(s, trees, {"max_leaf_nodes": [15] if s.long else [4, 15]}, encoding="codes", cv=3)
 
 

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from mixent.base.progress import notebook_output
+from mixent.base.text import count
 from mixent.evaluate.runner import Runner
 
 STEPS = 10  # lines in a log
+STAGE_STEPS = 4  # lines of each stage, within a budget
 
 
 @contextmanager
@@ -47,16 +49,17 @@ def watching(progress: Any, problems: Sequence[str] = ()) -> Iterator[Callable[[
 
 
 def _lines_on(console: Any) -> Callable[[Runner], None]:
-    """A line whenever another tenth of the folds is done."""
-    shown = 0
+    """A line whenever another tenth of the folds is done, or within a budget another quarter of a stage."""
+    shown: dict[Any, int] = {}  # by stage and, since methods may be added to it later, their number
 
     def show(runner: Runner) -> None:
-        nonlocal shown
-        share = runner.n_done * STEPS // max(runner.n_total, 1)
-        if share > shown:
-            shown = share
-            line = f"{runner.n_done} of {runner.n_total} folds, {_latest(runner)}"
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+        done, total = (runner.n_done, runner.n_total) if runner.rung is None else _of_stage(runner)
+        share = done * (STEPS if runner.rung is None else STAGE_STEPS) // max(total, 1)
+        stage = None if runner.rung is None else (runner.rung, total)
+        if share > shown.get(stage, 0) or runner.refitted:
+            shown[stage] = share
+            folds = "" if runner.rung is not None or runner.refitted else f"{done} of {total} folds, "
+            console.print(f"{folds}{_latest(runner)}", markup=False, highlight=False, soft_wrap=True)
 
     return show
 
@@ -70,7 +73,24 @@ def _html(table: Any) -> str:
     return f"<pre>{escape(text.getvalue())}</pre>"
 
 
+def _of_stage(runner: Runner) -> tuple[int, int]:
+    """Methods that are done with the split that runs now, and all that are to run on it."""
+    names = [name for name, split in runner.planned if split == runner.rung]
+    return sum(runner.rung in runner.outcomes[name] or name in runner.dropped for name in names), len(names)
+
+
+def _stage(runner: Runner, rung: int) -> str:
+    """The split that runs now, in words."""
+    sample, n_folds = runner.splits[rung].sample, sum(split.sample is None for split in runner.splits)
+    return f"fold {rung + 1} of {n_folds}" if sample is None else f"one fold of a sample of {sample} rows"
+
+
 def _latest(runner: Runner) -> str:
+    if runner.refitted:
+        return f"fitting {runner.refitted} to all rows{_time_left(runner)}"
+    if runner.rung is not None:
+        done, total = _of_stage(runner)
+        return f"{_stage(runner, runner.rung)}: {done} of {count(total, 'method')} done{_time_left(runner)}"
     planned = {name: {split for n, split in runner.planned if n == name} for name in runner.racing}
     done = len(runner.methods) - sum(not planned[n] or bool(planned[n] - set(runner.outcomes[n])) for n in planned)
     left = _time_left(runner)
@@ -93,6 +113,7 @@ def table_of(runner: Runner) -> Any:
 
     total = sum(split.sample is None for split in runner.splits)
     title = f"{runner.n_done} of {runner.n_total} folds{_time_left(runner)}"
+    title = _latest(runner) if runner.rung is not None or runner.refitted else title
     table = Table(box=None, title=title, title_justify="left", title_style="")
     table.add_column("method", no_wrap=True)
     for heading in ("folds", "error %", "log-loss", "s / fold"):

@@ -168,14 +168,17 @@ def _best_of_others(
 
 
 def _significance(best: str, tests: Mapping[str, Against]) -> list[str]:
-    """From which methods the best does not differ significantly."""
+    """From which methods the best differs significantly, or from which it does not: whichever are fewer."""
     if not tests:
         return []
     similar = [name for name, test in tests.items() if test.adjusted >= ALPHA]
+    others = [name for name in tests if name not in similar]
     if not similar:
         return ["Significantly better than every other method."]
-    if len(similar) == len(tests):
+    if not others:
         return [f"No significant difference from {'any other method' if len(similar) > 1 else similar[0]}."]
+    if len(similar) > len(others):
+        return [f"Significantly better only than: {', '.join(others)}."]
     return [f"Significantly better than all other methods but: {', '.join(similar)}."]
 
 

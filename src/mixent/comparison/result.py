@@ -79,6 +79,16 @@ class Comparison(Result):
         """Name of the recommended method."""
         return self.recommendation.method
 
+    @property
+    def skipped_notes(self) -> list[str]:
+        """A sentence on each method that was stopped early or left out."""
+        return [
+            f"Stopped early: {name}{reason.removeprefix('stopped')}."
+            if reason.startswith("stopped")
+            else f"Left out: {name}: {reason}."
+            for name, reason in self.skipped.items()
+        ]
+
     def ranking(self, metric: str | None = None) -> list[str]:
         """Methods that worked in every fold, the best first."""
         return self.cv.ranking(check_choice("metric", metric or self.metric, COMPARED))
@@ -156,12 +166,10 @@ class Comparison(Result):
 
     def _content(self) -> list[Content]:
         lead = Paragraph(self.recommendation.headline, lead=True)
-        skipped = [f"Left out: {name}: {reason}." for name, reason in self.skipped.items()]
-        notes = [Bullets(skipped)] if skipped else []
+        notes = [Bullets(self.skipped_notes)] if self.skipped else []
         return [lead, Bullets(self.recommendation.points), *self.cv._content(), *notes]
 
     def __str__(self) -> str:
         own = [name for name in self.candidates if self.candidates[name].from_mixent and name in self.cv.methods]
-        skipped = [f"Left out: {name}: {reason}." for name, reason in self.skipped.items()]
         methods = f"Methods of mixent: {', '.join(own) or 'none'}."
-        return "\n".join([str(self.cv), "", methods, *skipped, "", str(self.recommendation)])
+        return "\n".join([str(self.cv), "", methods, *self.skipped_notes, "", str(self.recommendation)])

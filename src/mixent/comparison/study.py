@@ -13,6 +13,7 @@ import numpy as np
 from mixent.base.folds import assign_folds
 from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_workers
 from mixent.base.recipes import Setting, Shape
+from mixent.base.text import count
 from mixent.comparison.baselines import FREQUENCIES
 from mixent.comparison.candidates import Candidate, candidates
 from mixent.comparison.data_problems import leaks, table_problems
@@ -149,7 +150,8 @@ def compare(
         splits = _splits(samples, fold_of, budget, random_state)
         runner = _runner(tried, samples, splits, journal=finished, n_jobs=workers, watch=watch, **within)
         cv = gathered(runner, samples, fold_of, random_state)
-    _check_some_finished(cv, runner, metric)
+        _check_some_finished(cv, runner, metric)
+        conclusion = _conclusion(cv, tried, metric, samples if refit else None, runner, leaks(problems))
     options = {**dealt, "metric": metric, "budget": budget, "limit": limit}
     options |= {"methods": _recorded(methods), "baselines": baselines, "categorical": categorical}
     return Comparison(
@@ -163,7 +165,7 @@ def compare(
         data=(X, cv.y, samples.weight),
         options=options,
         trials=_trials(runner),
-        **_conclusion(cv, tried, metric, samples if refit else None, runner, leaks(problems)),
+        **conclusion,
     )
 
 
@@ -207,7 +209,11 @@ def _conclusion(
     estimate = chosen_estimate(cv, cv.ranking(metric), metric)
     begun = [name for name, done in runner.outcomes.items() if done]
     recommendation = recommend(cv, tried, metric, estimate, begun)
-    winner, failure = (None, "") if samples is None else _refitted(recommendation.method, samples, runner)
+    winner, failure = None, ""
+    if samples is not None:
+        runner.refitted = recommendation.method
+        runner.watch(runner)
+        winner, failure = _refitted(recommendation.method, samples, runner)
     recommendation = recommendation.with_points(
         _caveats([n for n in runner.late if n not in cv.ranking(metric)], failure, leaking)
     )
@@ -230,7 +236,7 @@ def _check_classes(samples: Samples) -> None:
 
 def _caveats(late: list[str], failure: str, leaking: list[str]) -> list[str]:
     """Points about methods without enough time, a failed refit, and columns that may leak the class."""
-    stopped = [f"Left out for lack of time: {', '.join(late)}."] if late else []
+    stopped = [f"{count(len(late), 'method')} did not finish for lack of time."] if late else []
     return [*stopped, *([failure] if failure else []), *(f"Check first: {leak}." for leak in leaking)]
 
 

@@ -122,6 +122,9 @@ def gathered(runner: Runner, samples: Samples, folds: np.ndarray, random_state: 
     tested = tested[(tested >= 0).any(axis=1)]
     labels = samples.labels.values()
     about = {"sample_weight": samples.weight, "random_state": random_state, "groups": samples.groups}
+    folds_of_all = [s for s, split in enumerate(runner.splits) if split.sample is None]
+    if set(runner.stage) < set(folds_of_all):
+        about["n_planned"] = len(folds_of_all)
     return CrossValidation(records, proba, samples.classes, labels, tested, **about)
 
 

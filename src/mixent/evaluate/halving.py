@@ -11,7 +11,8 @@ import numpy as np
 from mixent.base.text import count
 from mixent.evaluate.race import FOLDS, Race
 from mixent.evaluate.runner import Runner, Split
-from mixent.evaluate.scores import SCALES, as_loss
+from mixent.evaluate.scores import as_loss
+from mixent.evaluate.text import WORDS, beside, better_score, short_score
 from mixent.evaluate.workers import Limit, Task
 
 SAMPLES = (500, 2_000, 8_000)  # training rows of the samples
@@ -22,6 +23,7 @@ FIRST = 0.65  # of the budget, for the first rung
 NEXT = 0.5  # of the time left, for each of the others
 OVER = 3.0  # times the predicted time after which a fit is ended
 LEAST = 2.0  # seconds that any fit may take
+CHEAP = 1.0  # seconds of all folds to come, below which a method is not stopped for lack of time
 LONGEST = 30.0  # seconds of the only method that could finish, if the budget is shorter
 MOST_REFIT = 0.25  # of the time left that is kept for the fit to all rows
 REFIT = 1.3  # of the time of one fold: roughly the time of a fit to all rows
@@ -59,9 +61,9 @@ class Halving:
     Every method is tried on the first rung: one fold of a sample. The next rung is the largest sample, or the fold of
     all rows, that the two best methods can finish in the time left; rungs between are left out, since what counts is
     the score with all rows. The best methods go on to it, as many as half of the time left allows, and so on from fold
-    to fold. Time that is left at the end goes to the others, first to those that were ended on the first rung. Methods
-    are compared on the largest stage that the two best methods of the stage before have finished: what is too slow for
-    more rows is not beaten by what is left.
+    to fold; methods whose remaining folds take less than a second always go on. Time that is left at the end goes to
+    the others, first to those that were ended on the first rung. Methods are compared on the largest stage that the two
+    best methods of the stage before have finished: what is too slow for more rows is not beaten by what is left.
 
     Parameters
     ----------
@@ -144,10 +146,17 @@ class Halving:
                 self.race.stop(runner, self.rungs[self.n_samples : self.n_samples + FOLDS])
             predicted = self._promoted(runner, rung)
             if predicted:
-                names = sorted(predicted, key=predicted.__getitem__)[::-1]
+                names = self._order(runner, predicted, rung)
                 self._perform(runner, names, rung, self._limits(predicted, time.monotonic() + self._left(runner)))
                 progress = True
         return progress
+
+    def _order(self, runner: Runner, predicted: Mapping[str, float], rung: int) -> list[str]:
+        """The longest first, so that no process waits at the end; but one process begins with the cheap methods."""
+        longest = sorted(predicted, key=predicted.__getitem__)[::-1]
+        cheap = [name for name in longest if self._is_cheap(runner, name, rung)]
+        others = [name for name in longest if name not in cheap]
+        return [*others[: runner.n_jobs - 1], *cheap, *others[runner.n_jobs - 1 :]]
 
     def _limits(self, predicted: Mapping[str, float], until: float) -> Limit:
         """Several times what was predicted, but not beyond the time that is kept for the fit to all rows."""
@@ -173,10 +182,11 @@ class Halving:
         return [name for name in runner.racing if self._scored(runner, name, self.rungs[rung])]
 
     def _perform(self, runner: Runner, names: list[str], rung: int, limit: Limit) -> None:
+        runner.rung = self.rungs[rung]
         runner.perform([(name, self.rungs[rung]) for name in names], limit)
 
     def _promoted(self, runner: Runner, rung: int) -> dict[str, float]:
-        """The methods that go on to a rung, with the seconds that each will take: the best, while there is time."""
+        """The methods that go on to a rung, with the seconds of each: the best, while there is time, and the cheap."""
         split, before = self.rungs[rung], self._before(rung)
         ready = [name for name in self._finished(runner, before) if split not in runner.outcomes[name]]
         ready.sort(key=lambda name: self._score(runner, name, before))
@@ -185,7 +195,8 @@ class Halving:
         chosen: dict[str, float] = {}
         for name in ready:
             needed = self._needed(runner, name, rung)
-            if needed <= left and (needed <= time_left or len(chosen) < 2):
+            enough = needed <= time_left or len(chosen) < 2 or self._is_cheap(runner, name, rung)
+            if needed <= left and enough:
                 chosen[name] = needed
                 time_left -= needed
         return chosen if self._counts(runner, [*chosen, *self._finished(runner, rung)], before) else {}
@@ -225,6 +236,10 @@ class Halving:
             growth = float(np.clip(np.log(seconds / known[-2][1]) / np.log(n / known[-2][0]), 0.0, 3.0))
         return seconds * max(n_rows / n, 1.0) ** growth
 
+    def _is_cheap(self, runner: Runner, name: str, rung: int) -> bool:
+        """Whether a method can finish from a rung on in less than a second."""
+        return sum(self._needed(runner, name, r) for r in range(rung, len(self.rungs))) < CHEAP
+
     def _refit(self, runner: Runner) -> float:
         """Seconds to fit the method that is best so far to all rows."""
         for rung in self.used[::-1]:
@@ -248,14 +263,18 @@ class Halving:
         """How far a method came, and how it compared there."""
         reached = [r for r, split in enumerate(self.rungs) if self._scored(runner, name, split)]
         if not reached:
-            return "failed" if runner.outcomes[name] else "not begun: the time budget was over"
-        rung = reached[-1]
+            failed = [o.record["failed"] for o in runner.finished(name)]
+            return f"stopped after an error: {failed[0]}" if failed else "not begun: the time budget was over"
+        rung, metric = reached[-1], self.race.metric
         scores = {n: self._score(runner, n, rung) for n in runner.methods if self._scored(runner, n, self.rungs[rung])}
-        best, scale = min(scores, key=scores.__getitem__), SCALES[self.race.metric]
-        value = {n: scale.text(as_loss(scores[n], self.race.metric)) for n in (name, best)}
-        n_train = len(runner.splits[self.rungs[rung]].train)
-        where = f"a sample of {n_train} rows" if rung < self.n_samples else count(rung - self.n_samples + 1, "fold")
-        there = f"stopped after {where}: {scale.heading} {value[name]}"
+        best = min(scores, key=scores.__getitem__)
+        value, lowest = (float(as_loss(scores[n], metric)) for n in (name, best))
+        n_folds = len(self.rungs) - self.n_samples
+        where, what = f"{rung - self.n_samples + 1} of {count(n_folds, 'fold')}", "folds"
+        if rung < self.n_samples:
+            where, what = f"a sample of {len(runner.splits[self.rungs[rung]].train)} rows", "sample"
         if name == best:
-            return f"{there}, the best there, but the time budget did not allow for more"
-        return f"{there}, {value[best]} of {best}; the time budget was used for better methods"
+            score = f"{WORDS[metric][0]} {short_score(value, metric)}, the best there"
+            return f"stopped after {where} ({score}): the time budget did not allow for more"
+        score, used_for = beside(value, lowest, best, metric, what), f"methods with {better_score(metric)} so far"
+        return f"stopped after {where} ({score}): the time budget was used for {used_for}"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixent.evaluate.runner import Runner
-from mixent.evaluate.scores import ROW_LOSSES, SCALES, losses_of
+from mixent.evaluate.scores import ROW_LOSSES, losses_of
+from mixent.evaluate.text import beside
 
 FOLDS = 2  # after which methods are compared
 ERRORS = 4.0  # standard errors
@@ -90,11 +91,11 @@ class Race:
         losses, weight = losses_of(self.codes[rows], proba, self.weight[rows], self.metric)
         ratio = float(np.mean([len(runner.splits[s].test) / len(runner.splits[s].train) for s in splits]))
         means = losses @ weight / weight.sum()
-        lead, scale = int(means.argmin()), SCALES[self.metric]
+        lead = int(means.argmin())
         behind = clearly_behind(losses, folds, weight, ratio)
         for i in np.flatnonzero(behind & [not runner.methods[name].always for name in names]):
-            scores = f"{scale.heading} {scale.text(means[i])}, {scale.text(means[lead])} of {names[lead]}"
-            runner.drop(names[i], f"clearly behind ({scores})")
+            scores = beside(means[i], means[lead], names[lead], self.metric, "folds")
+            runner.drop(names[i], "clearly behind", scores)
 
 
 def _probabilities(runner: Runner, name: str, splits: Sequence[int]) -> np.ndarray | None:

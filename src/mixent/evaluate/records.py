@@ -10,7 +10,7 @@ import numpy as np
 from mixent.base.document import Content, Number, Table
 from mixent.base.params import check_choice
 from mixent.base.result import Records, Result
-from mixent.base.text import count
+from mixent.base.text import count, ordinal
 from mixent.evaluate.scores import COMPARED, HIGHER, SCALES, as_loss
 
 TIMED = (*COMPARED, "fit_seconds", "predict_seconds")
@@ -67,18 +67,24 @@ class CrossValidation(Result, Recorded):
     sample_weight: np.ndarray | None = None
     random_state: Any = None  # as given
     groups: np.ndarray | None = None  # (n,) rows with the same value are not independent of each other
+    n_planned: int | None = None  # folds of all repeats that were planned, where a time budget ended before; None: all
 
     @property
     def methods(self) -> list[str]:
         """Names of the methods, in the order given."""
         return list(dict.fromkeys(record["method"] for record in self.records))
 
+    @property
+    def _places(self) -> list[tuple[int, int]]:
+        """Repeats and folds that were run."""
+        return sorted({(record["repeat"], record["fold"]) for record in self.records})
+
     def values(self, method: str, metric: str) -> np.ndarray:
         """The metric of a method in every repeat and fold; NaN where it failed or was not run.
 
         The AUC leaves out folds in which it is not defined because all test rows are of one class.
         """
-        places = sorted({(record["repeat"], record["fold"]) for record in self.records})
+        places = self._places
         if metric in HIGHER:  # it is not defined in a fold whose test rows are of one class
             places = sorted({(r["repeat"], r["fold"]) for r in self.records if np.isfinite(r.get(metric, np.nan))})
         mine = {(r["repeat"], r["fold"]): r.get(metric, np.nan) for r in self.records if r["method"] == method}
@@ -87,7 +93,8 @@ class CrossValidation(Result, Recorded):
     def label(self, method: str) -> str:
         """The name of a method, with the number of folds where it has a score in some of them only."""
         scored = np.isfinite(self.values(method, "log_loss"))
-        return method if scored.all() else f"{method} ({scored.sum()} of {count(len(scored), 'fold')})"
+        total = self.n_planned or len(scored)
+        return method if scored.all() else f"{method} ({scored.sum()} of {count(total, 'fold')})"
 
     def means(self) -> list[dict[str, Any]]:
         """One dict per method and metric: method, metric, mean and sd over the folds without an error, folds."""
@@ -105,6 +112,10 @@ class CrossValidation(Result, Recorded):
     def design(self) -> str:
         """How rows were held out, in words; a time budget may leave one part of them."""
         repeats, folds = len(self.folds), int(self.folds.max()) + 1
+        if self.n_planned is not None:
+            n_run = len(self._places)
+            ended = f"the time budget ended before {ordinal(n_run + 1)} was complete"
+            return f"{n_run} of the {self.n_planned} folds of cross-validation ({ended})"
         if folds == 1:
             return f"one held-out part of {count(int((self.folds[0] == 0).sum()), 'row')}"
         return f"{folds}-fold cross-validation" + (f", repeated {repeats} times" if repeats > 1 else "")
@@ -120,8 +131,9 @@ class CrossValidation(Result, Recorded):
 
     def _brief(self) -> str:
         repeats, folds = len(self.folds), int(self.folds.max()) + 1
-        sizes = (len(self.methods), "method"), (folds, "fold"), (repeats, "repeat"), (len(self.y), "row")
-        return ", ".join(count(n, what) for n, what in sizes)
+        part = "" if self.n_planned is None else f"{len(self._places)} of "
+        run = part + count(self.n_planned or folds, "fold")
+        return ", ".join([count(len(self.methods), "method"), run, count(repeats, "repeat"), count(len(self.y), "row")])
 
     def _content(self) -> list[Content]:
         means = {(s["method"], s["metric"]): s["mean"] for s in self.means()}

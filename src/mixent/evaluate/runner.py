@@ -138,6 +138,8 @@ class Runner:
     stage: list[int] = field(init=False)  # positions of the splits on which methods are compared
     end: float = field(default=np.inf, init=False)  # of the clock `time.monotonic`; see `deadline`
     latest: Outcome | None = field(default=None, init=False)
+    rung: int | None = field(default=None, init=False)  # the split that runs now, where a policy takes one at a time
+    refitted: str = field(default="", init=False)  # the method that is fitted to all rows, in the end
 
     def __post_init__(self) -> None:
         self.outcomes = {name: {} for name in self.methods}
@@ -269,14 +271,14 @@ class Runner:
             self.journal.add(self.methods[name].settings, outcome)
         self._keep(name, task.data, outcome)
 
-    def drop(self, name: str, reason: str) -> None:
-        """Leave a method out, with what it has finished in the reason."""
+    def drop(self, name: str, reason: str, scores: str = "") -> None:
+        """Stop a method, with what it has finished, and its scores there, in the reason."""
         done = [self.splits[split].sample for split in self.outcomes[name]]
         total = sum(split.sample is None for split in self.splits)
-        where = f"{count(done.count(None), 'fold')} of {total}"
+        where = f"{done.count(None)} of {count(total, 'fold')}"
         if done and None not in done:
             where = f"a sample of {max(size for size in done if size is not None)} rows"
-        self.dropped[name] = f"stopped after {where}: {reason}"
+        self.dropped[name] = f"stopped after {where}{scores and f' ({scores})'}: {reason}"
         self.watch(self)
 
     def _allowed(self, limit: Callable[[Task], float], task: Task) -> float:

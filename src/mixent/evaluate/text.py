@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mixent.evaluate.scores import HIGHER, SCALES
+
 ROUNDING = 1e-12  # differences below this share of the scores are those of rounding: none
 # metric: its name in a sentence, the factor it is shown with, the unit of the value, the unit of a difference
 WORDS = {
@@ -54,6 +56,23 @@ def better(mean: float, names: tuple[str, str], metric: str | None, scores: tupl
     digits = min(digits_of([mean], factor), 4)
     low, high = (f"{factor * scores[i]:.{digits}f}{unit}" for i in (first, 1 - first))
     return f"{text}: {low} against {high}."
+
+
+def short_score(value: float, metric: str) -> str:
+    """A score without its name, and without the unit of log-losses: "0.440", "12.5 %"."""
+    _, factor, unit, _ = WORDS[metric]
+    return f"{SCALES[metric].text(value)}{unit if factor == 100 else ''}"
+
+
+def beside(value: float, best: float, name: str, metric: str, where: str) -> str:
+    """A score and that of the best method there: "log-loss 0.440; naive Bayes on the same folds 0.218"."""
+    own, other = (short_score(v, metric) for v in (value, best))
+    return f"{WORDS[metric][0]} {own}; {name} on the same {where} {other}"
+
+
+def better_score(metric: str) -> str:
+    """A better score in words: "a lower log-loss"."""
+    return f"a {'higher' if metric in HIGHER else 'lower'} {WORDS[metric][0]}"
 
 
 def significance(p_value: float, alpha: float = 0.05) -> str:

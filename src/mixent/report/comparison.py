@@ -87,11 +87,10 @@ class _Page:
 
     def methods(self) -> list[Section]:
         kinds = {name: candidate.kind for name, candidate in self.comparison.candidates.items()}
-        skipped = [f"{name}: {why}" for name, why in self.comparison.skipped.items()]
-        left_out: list[Content] = [Paragraph("Methods left out:"), Bullets(skipped)] if skipped else []
+        notes = self.comparison.skipped_notes
         table = methods_table(self.cv, kinds, self.comparison.metric)
         return [
-            Section("Scores", [table, *left_out]),
+            Section("Scores", [table, *([Bullets(notes)] if notes else [])]),
             Section("Significant differences", differences(self.comparison)),
             Section("Observed and expected errors", bounds(self.cv)),
         ]
@@ -123,10 +122,16 @@ class _Page:
 
 def _compared(cv: CrossValidation, n_columns: int) -> list[Content]:
     known = labelled_rows(cv.y)
+    finished = all(np.isfinite(cv.values(method, "log_loss")).all() for method in cv.methods)
+    same = (
+        "All methods used the same folds"
+        if finished
+        else "Methods that were stopped early or failed were scored on some of these folds only, the others on all"
+    )
     text = (
         f"{count(len(cv.methods), 'method')} on {count(len(cv.y), 'row')} and {count(n_columns, 'column')}, "
-        f"{len(cv.classes)} classes, by {cv.design}. All methods used the same "
-        "folds, and every score is of rows not used for fitting."
+        f"{len(cv.classes)} classes, by {cv.design}. {same}, "
+        "and every score is of rows not used for fitting."
     )
     if cv.sample_weight is not None:
         text += " Rows are weighted, in fitting and in every score."

@@ -115,6 +115,8 @@ def roc(every: Sequence[Predictions]) -> list[Content]:
         f"{what}, at every threshold, on {first.rows}. The area under a curve (AUC) is the probability that a row of "
         "the class scores higher than another row: 1 is perfect, 0.5 is chance (the diagonal)."
     )
+    if first.rows == OUT_OF_FOLD:
+        caption += " It is of all folds pooled; the table of scores has the mean over the folds."
     return [Figure(display.picture, f"ROC curves. Areas: {listed}.", caption)]
 
 

@@ -12,7 +12,7 @@ from mixent.comparison.result import Comparison
 from mixent.displays import MethodScoresDisplay
 from mixent.evaluate.bounds import ErrorReport, error_bounds
 from mixent.evaluate.records import CrossValidation
-from mixent.evaluate.row_losses import best_of, score_interval
+from mixent.evaluate.row_losses import best_of, is_constant, score_interval
 from mixent.evaluate.scores import METRICS, SCALES, Scale, score_table
 from mixent.report.results import Predictions, out_of_fold
 
@@ -49,6 +49,10 @@ def methods_table(cv: CrossValidation, kinds: Mapping[str, str] | None = None, m
         "rows is significant (see below). Seconds are means per fold. Lower is better, but for the AUC; the best "
         "of each column is marked"
     )
+    constant = [m for m in ranking if is_constant(cv, m)]
+    if constant:
+        why = "are not marked: they are calibrated by construction"
+        caption += f". Methods with constant probabilities ({', '.join(constant)}) {why}"
     return Table(caption, ["method", *(["kind"] if kinds else []), *(scale.heading for scale in SCALES.values())], rows)
 
 

@@ -51,21 +51,23 @@ def test_a_method_that_takes_too_long_is_named(table):
     methods = {"slow": Hangs(), "naive": GaussianNB()}
     comparison = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=3, limit=1.5)
     assert comparison.recommended == "naive"
-    assert re.fullmatch(r"stopped after 0 folds of 3: a fit was ended after 1\.\d s", comparison.skipped["slow"])
-    assert comparison.recommendation.points[-1] == "Left out for lack of time: slow."
+    assert re.fullmatch(r"stopped after 0 of 3 folds: a fit was ended after 1\.\d s", comparison.skipped["slow"])
+    assert comparison.recommendation.points[-1] == "1 method did not finish for lack of time."
+    assert str(comparison).count("slow") == 1 and "Stopped early: slow after 0 of 3 folds: a fit" in str(comparison)
 
 
 def test_a_method_that_is_clearly_behind_is_named(table):
     result = mixent.compare(*table, methods=quick(), baselines=False, n_jobs=1, folds=4, refit=False)
-    assert result.skipped == {
-        "shares of classes": "stopped after 2 folds of 4: clearly behind (log-loss (nats) 1.100, 0.521 of naive)"
-    }
+    reason = "after 2 of 4 folds (log-loss 1.100; naive on the same folds 0.521): clearly behind"
+    assert result.skipped == {"shares of classes": f"stopped {reason}"}
+    assert result.skipped_notes == [f"Stopped early: shares of classes {reason}."] and "Left out" not in str(result)
 
 
 def test_not_begun(table):
     methods = {"naive": GaussianNB(), "late": Slow()}
     comparison = mixent.compare(*table, methods=methods, baselines=False, n_jobs=1, folds=3, budget=0.1, refit=False)
     assert comparison.skipped["late"] == "not begun: the time budget was over"
+    assert comparison.skipped_notes == ["Left out: late: not begun: the time budget was over."]
 
 
 @pytest.mark.parametrize(

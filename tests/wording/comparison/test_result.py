@@ -59,6 +59,7 @@ def test_the_recommendation_has_the_difference_and_its_significance():
     assert "not significant at the 5 % level" in text and "No significant difference from any other method." in text
     assert "No significant difference from m" in points([1.5, 1.5])
     assert "Significantly better than all other methods but: m" in points([1.5, 1.5, 0.1])
+    assert "Significantly better only than: m3." in points([1.5, 1.5, 1.5, 0.1])
 
 
 def test_a_quick_method_and_one_that_explains_are_named():

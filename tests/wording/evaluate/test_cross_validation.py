@@ -84,3 +84,7 @@ def test_the_design_is_stated_in_words():
     assert cv.design == "3-fold cross-validation, repeated 2 times"
     one_part = replace(cv, folds=np.where(cv.folds[:1] == 0, 0, -1))
     assert one_part.design == f"one held-out part of {(cv.folds[0] == 0).sum()} rows"
+    part = replace(cv, n_planned=9)
+    assert part.design == "6 of the 9 folds of cross-validation (the time budget ended before the seventh was complete)"
+    assert replace(cv, n_planned=5, records=cv.records[:4]).design.startswith("4 of the 5 folds of cross-validation (")
+    assert "6 of 9 folds, 2 repeats" in repr(part)
