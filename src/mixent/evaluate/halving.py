@@ -12,7 +12,7 @@ from mixent.base.text import count
 from mixent.evaluate.race import FOLDS, Race
 from mixent.evaluate.runner import Runner, Split
 from mixent.evaluate.scores import as_loss
-from mixent.evaluate.text import WORDS, beside, better_score, short_score
+from mixent.evaluate.text import WORDS, beside, short_score
 from mixent.evaluate.workers import Limit, Task
 
 SAMPLES = (500, 2_000, 8_000)  # training rows of the samples
@@ -273,8 +273,7 @@ class Halving:
         where, what = f"{rung - self.n_samples + 1} of {count(n_folds, 'fold')}", "folds"
         if rung < self.n_samples:
             where, what = f"a sample of {len(runner.splits[self.rungs[rung]].train)} rows", "sample"
-        if name == best:
-            score = f"{WORDS[metric][0]} {short_score(value, metric)}, the best there"
-            return f"stopped after {where} ({score}): the time budget did not allow for more"
-        score, used_for = beside(value, lowest, best, metric, what), f"methods with {better_score(metric)} so far"
-        return f"stopped after {where} ({score}): the time budget was used for {used_for}"
+        score = f"{WORDS[metric][0]} {short_score(value, metric)}, the best there"
+        if name != best:
+            score = beside(value, lowest, best, metric, what)
+        return f"stopped after {where} ({score}): the time budget did not allow for more"

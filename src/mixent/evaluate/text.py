@@ -70,11 +70,6 @@ def beside(value: float, best: float, name: str, metric: str, where: str) -> str
     return f"{WORDS[metric][0]} {own}; {name} on the same {where} {other}"
 
 
-def better_score(metric: str) -> str:
-    """A better score in words: "a lower log-loss"."""
-    return f"a {'higher' if metric in HIGHER else 'lower'} {WORDS[metric][0]}"
-
-
 def significance(p_value: float, alpha: float = 0.05) -> str:
     """Whether a difference is significant, in words."""
     return f"{'significant' if p_value < alpha else 'not significant'} at the {100 * alpha:g} % level"
