@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.evaluate.scores import HIGHER, SCALES
+from mixent.evaluate.scores import SCALES
 
 ROUNDING = 1e-12  # differences below this share of the scores are those of rounding: none
 # metric: its name in a sentence, the factor it is shown with, the unit of the value, the unit of a difference
