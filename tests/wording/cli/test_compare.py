@@ -1,6 +1,7 @@
 """Wording of cli, compare."""
 
 import json
+import re
 import sys
 
 import pandas as pd
@@ -71,6 +72,7 @@ def test_text_that_differs_in_every_row_is_ignored(mixent, stock, tmp_path):
 
 def test_a_pipe_gets_a_line_now_and_then(mixent):
     lines = [line for line in mixent(*ALONE, "--no-page").stderr.splitlines() if " folds, " in line]
+    lines = [re.sub(r", about \d+ s left$", "", line) for line in lines]  # where the machine is slow
     assert lines == ["1 of 2 folds, 0 of 1 methods done", "2 of 2 folds, 1 of 1 methods done"]
 
 
