@@ -237,6 +237,7 @@ def test_what_is_kept_is_the_expected_complete_likelihood(draw):
     np.testing.assert_allclose(differences, differences[0], rtol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore:MixtureClassifier. component 2 starved")
 def test_the_objective_of_a_batch_is_its_likelihood_and_what_was_kept(draw):
     X, y = draw()
     model = MixtureClassifier(2, "VVV", random_state=0).fit(X[:120], y[:120])

@@ -151,7 +151,6 @@ def test_covered_duplicated_rows_do_not_break_a_fit(X):
     assert np.isfinite(model.score_samples(X)).all()
 
 
-@kinds
 def test_different_lower_bounds():
     """`lower_bound_` is the objective after the last iteration, with the log prior; scikit-learn's is before it."""
     X = np.random.default_rng(0).normal(size=(200, 2)) + 3 * (np.arange(200) % 2)[:, None]
@@ -166,6 +165,7 @@ def test_different_lower_bounds():
     np.testing.assert_allclose(ours.lower_bounds_, peer.lower_bounds_[1:], rtol=1e-9)
 
 
+@kinds
 def test_different_names_and_shapes_of_covariances(X, kind):
     """Covariance structures have the names of mclust ("tied" is "EEE"), and `covariances_` is always (K, d, d)."""
     model = GaussianMixture(3, NAMES[kind], random_state=0).fit(X)

@@ -70,16 +70,18 @@ def best_revised(
     revise: Callable[[Q, Run[P]], Q | None],
     *,
     stop: Stop,
+    warm: bool = False,
     **options: Any,
 ) -> tuple[Q, Starts[P]]:
     """Maximize an objective that has constants estimated from the solution; return the final problem with the runs.
 
-    After convergence, first to a loose tolerance and then to `stop`, `revise` returns the problem with constants that
-    suit the solution, or None where they are about the same. Each revision begins a new segment of the history.
+    After convergence, first to a loose tolerance (unless the start is `warm`) and then to `stop`, `revise` returns the
+    problem with constants that suit the solution, or None where they are about the same. Each revision begins a new
+    segment of the history.
     """
-    brief = rule = loose(stop)
-    result = best_of(problem, source, starts, stop=brief, **options)
-    left = REVISIONS
+    brief, left = loose(stop), REVISIONS
+    rule = stop if warm else brief
+    result = best_of(problem, source, starts, stop=rule, **options)
     while True:
         current = result.run
         other = revise(problem, current) if left and current.status is Status.CONVERGED else None

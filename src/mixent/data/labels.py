@@ -265,7 +265,7 @@ def _notes(classes: np.ndarray, counts: np.ndarray) -> tuple[str, ...]:
                 "spell them alike if they mean the same"
             )
         markers = [name for name in classes.tolist() if name.strip() in (*MISSING_MARKERS, *DASHES)]
-        if markers:
+        if markers and "+" not in classes:  # beside which - is a class
             notes.append(
                 f"y holds {listed(markers)}, which looks like a marker of missing values and is taken as a class; mark "
                 "rows without a label by None or NaN"

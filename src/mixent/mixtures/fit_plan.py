@@ -252,9 +252,9 @@ class FitPlan:
     ) -> tuple[Fitted, Starts]:
         """Run EM from partitions of the rows (or from `warm`); `quick` stops early, to compare candidates.
 
-        The prior is computed from the first partition, and with `rescale` again from the rows of each component after
-        convergence. If `warm` is the solution of an earlier problem `before` on the same rows, it begins with the prior
-        of that problem, so that the earlier run is continued.
+        The prior is computed from the first partition, and with `rescale`, unless the fit is quick, again from the rows
+        of each component after convergence. If `warm` is the solution of an earlier problem `before` on the same rows,
+        it begins with the prior of that problem, so that the earlier run is continued.
         """
         est = self.est
         if candidate.prior_rows is None:
@@ -265,7 +265,7 @@ class FitPlan:
         with self.executor(max(candidate.counts)) as executor:
             starts = starts or self.parts(candidate)
             problem = self.problem(candidate, starts[0])
-            rescale = rescale and candidate.rescaled
+            rescale = rescale and candidate.rescaled and not (quick or self.quick)
             if before is not None and _same_rows(problem, before):
                 problem = _with_prior(problem, before)
             source = self.source(problem.family, max(candidate.counts))
@@ -279,7 +279,8 @@ class FitPlan:
             }
             if rescale:
                 revise = partial(self._rescaled, candidate, starts[0].rows)
-                problem, result = best_revised(problem, source, params, revise, stop=stop, **options)
+                again = before is not None
+                problem, result = best_revised(problem, source, params, revise, stop=stop, warm=again, **options)
             else:
                 result = best_of(problem, source, params, stop=stop, **options)
             statistics = self._statistics(problem, source, result.run, last, executor)

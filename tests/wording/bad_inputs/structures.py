@@ -214,8 +214,12 @@ SEQUENCES = [
     *defined(useful, {"hmm: gaps": lambda: hmm(gaps), "hmm: far from zero": lambda: hmm(X + 1e8)}),
     *defined(
         probabilities,
+        {"hmm: one step": lambda: hmm(X[:, :1])},
+        (DataWarning, "every row is a sequence of one step"),
+    ),
+    *defined(
+        probabilities,
         {
-            "hmm: one step": lambda: hmm(X[:, :1]),
             "hmm: words": lambda: hmm(pd.DataFrame({"a": word, "b": word[::-1]})),
             "hmm: more states than steps": lambda: hmm(n_states=5),
         },

@@ -122,6 +122,7 @@ def test_spellings_and_markers_among_labels():
         "y holds '-', which looks like a marker of missing values and is taken as a class; mark rows without a label "
         "by None or NaN",
     )
+    assert read_labels(["-", "+"] * 2, 4).notes == ()
 
 
 def test_notes_on_labels():
