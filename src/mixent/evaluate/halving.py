@@ -17,7 +17,7 @@ from mixent.evaluate.workers import Limit, Task
 
 SAMPLES = (500, 2_000, 8_000)  # training rows of the samples
 MOST_TESTED = 2_000  # test rows of a sample
-MOST_SAMPLED = 0.4  # of the training rows of a fold; a larger sample would hardly save time
+MOST_SAMPLED = 0.3  # of the training rows of a fold; a larger sample would hardly save time
 EACH_CLASS = 5  # rows of a class that every sample has
 FIRST = 0.65  # of the budget, for the first rung
 NEXT = 0.5  # of the time left, for each of the others
