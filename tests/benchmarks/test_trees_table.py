@@ -66,6 +66,7 @@ def few(monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")
 
 
+@pytest.mark.slow
 def test_table_trees(tables, tmp_path, capsys):
     methods = [MED, DOCUMENT, CHOW_LIU, BAYES, EMPIRICAL, LR]
     given = ["--table", "trees", "--folds", "2", "--quiet", "--data", str(tables), "--results", str(tmp_path)]

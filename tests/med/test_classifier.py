@@ -18,7 +18,11 @@ from mixent.options import RBF, Margin, Polynomial
 
 
 @parametrize_with_checks(
-    [MEDClassifier(), MEDClassifier("rbf", C=5.0, margin="exponential", calibration=None), MEDClassifier(bias=10.0)]
+    [
+        MEDClassifier(),
+        MEDClassifier("rbf", C=5.0, margin="exponential", calibration=None),
+        MEDClassifier(C=1.0, bias=10.0),
+    ]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
