@@ -70,6 +70,7 @@ def test_it_passes_the_checks_of_scikit_learn(folder):
     assert int(python(folder, "-c", code)) > 40
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_run(folder):
     quick = ["--no-baselines", "--folds", "2", "--no-page", "--jobs", "1"]
     (folder / "data.csv").write_text((folder / "iris.csv").read_text())

@@ -9,7 +9,7 @@ import pytest
 
 from .random_fits import NAMES, attempt
 
-QUICK = 3  # fits of each estimator
+QUICK = 2  # fits of each estimator
 MANY = 10_000
 KINDS = ("answer", "refusal", "slow", "unfinished")
 
