@@ -159,6 +159,7 @@ def test_differences_are_paired_over_the_splits():
     assert float(cells[4]) > float(cells[2])  # corrected
 
 
+@pytest.mark.slow
 def test_trees_are_measured_beside_classifiers_of_categories(tables):
     records = speed(["--case", "trees", "--quick", "--data", str(tables)])
     results = {(r.method, r.metric): r.mean for r in records}

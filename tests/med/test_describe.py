@@ -70,6 +70,7 @@ def test_facts_are_the_values_of_the_model(three):
     assert facts["run"]["passes"] == three.n_iter_ and len(facts["columns"]) == 4
 
 
+@pytest.mark.slow
 def test_labels_that_were_inferred_are_counted():
     partly = Y[::5].astype(object)
     partly[::5] = None

@@ -11,8 +11,14 @@ from mixent.data import DataWarning
 from mixent.options import RBF, GaussianPrior, Margin
 
 
-@parametrize_with_checks([MEDGaussianClassifier(C=1.0, calibration=None), MEDGaussianClassifier(C=1.0, cv=3)])
+@parametrize_with_checks([MEDGaussianClassifier(C=1.0, calibration=None)])
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([MEDGaussianClassifier(C=1.0, cv=3)])
+def test_scikit_learn_checks_with_calibration(estimator, check):
     check(estimator)
 
 

@@ -74,6 +74,7 @@ def _quietly(model, *rows):
         return model.fit(*rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "labels"),
     [(name, labels) for name in CLASSIFIERS for labels in LABELS if labels != "partly" or name not in NO_GUESSES],

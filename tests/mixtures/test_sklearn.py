@@ -35,7 +35,7 @@ PIPELINES_SCORE = parse_version(sklearn.__version__) >= parse_version("1.8")
         (MixtureClassifier(1, training="conditional"), 60),
         (MixtureClassifier(1, training=MinimumError(solver="lbfgs")), 60),
         (SharedMixtureClassifier(3), 60),
-        (SharedMixtureClassifier(3, training="conditional"), 60),
+        pytest.param(SharedMixtureClassifier(3, training="conditional"), 60, marks=pytest.mark.slow),
         pytest.param(SharedMixtureClassifier(3, training="error"), 60, marks=pytest.mark.slow),
         pytest.param(SharedMixtureClassifier(), 60, marks=pytest.mark.slow),
         pytest.param(SharedMixtureClassifier(training="conditional"), 60, marks=pytest.mark.slow),
