@@ -1,33 +1,96 @@
-"""The temperature T in  log p(class) + T log p(x | class)  that makes probabilities fit rows held out."""
+"""Bounded log-loss, and the temperature T in  log p(class) + T log p(x | class)  of least loss on held-out rows.
+
+The loss of a row is  -log [(1 - e) p + e / C],  where p is the probability of its class, C the number of classes and
+e = `UNIFORM_SHARE`: it is at most log(C / e), so that no single row, such as one with a wild value or a wrong label, can
+decide between models.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
-from mixent.core.arrays import Array, log_sum_exp, safe_log
+from mixent.core.arrays import Array
 
+UNIFORM_SHARE = 1e-3  # e, the share of the uniform distribution over the classes
 LOWEST, HIGHEST = 0.02, 1.0  # probabilities may be softened, never sharpened
 FAR = 1e4  # nats below the largest density: very unlikely, not impossible
+GOLDEN = (5**0.5 - 1) / 2
+ROUNDS = 14  # of the golden section search; they determine log T up to 0.005
 
 
-def row_losses(density: Array, prior: Array, temperature: float, target: Array) -> Array:
-    """-log sum_c p(c | x) l_c of each row, with p(c | x) from  log p(class) + T log p(x | class).
+def with_uniform(proba: Array, share: float = UNIFORM_SHARE) -> Array:
+    """Return (1 - e) p + e / C, for probabilities p (..., C)."""
+    return (1 - share) * proba + share / proba.shape[-1]
 
-    Log-loss for a known class (l one-hot); an uncertain label is a likelihood here as in training.
+
+def row_losses(density: Array, prior: Array, temperature: float | Array, target: Array) -> Array:
+    """Return the bounded loss of each row, (..., n), with p(c | x) from  log p(class) + T log p(x | class).
+
+    An uncertain label is a likelihood here as in training: p is  sum_c l_c p(c | x).
+
+    Parameters
+    ----------
+    density : (..., n, C) array
+        log p(x | class).
+    prior : array
+        log p(class), of a shape that fits `density`.
+    temperature : float or array of a shape that fits `density`
+    target : (n, C) array
+        Label likelihoods l.
     """
-    density = np.maximum(density, density.max(axis=1, keepdims=True) - FAR)
-    joint = prior + temperature * density
-    return log_sum_exp(joint, axis=1) - log_sum_exp(joint + safe_log(target), axis=1)
+    return _losses(_relative(density), prior, temperature, target)
 
 
-def fit_temperature(density: Array, prior: Array, target: Array, weight: Array) -> tuple[float, float, float]:
-    """T of least log-loss in  log p(class) + T log p(x | class), that log-loss, and the log-loss at T = 1."""
-    weight = weight / weight.sum()
+def _losses(relative: Array, prior: Array, temperature: float | Array, target: Array) -> Array:
+    joint = prior + temperature * relative
+    joint -= joint.max(axis=-1, keepdims=True)
+    np.exp(joint, out=joint)
+    joint /= joint.sum(axis=-1, keepdims=True)
+    share = np.einsum("...c,...c->...", joint, target)
+    return -np.log((1 - UNIFORM_SHARE) * share + UNIFORM_SHARE * target.mean(axis=-1))
 
-    def loss(log_t: float) -> float:
-        return float(weight @ row_losses(density, prior, float(np.exp(log_t)), target))
 
-    best = minimize_scalar(loss, bounds=(np.log(LOWEST), np.log(HIGHEST)), method="bounded", options={"xatol": 1e-3})
-    raw = loss(0.0)
-    return (float(np.exp(best.x)), float(best.fun), raw) if best.fun < raw else (1.0, raw, raw)
+def _relative(density: Array) -> Array:
+    """Return log densities relative to the largest of their row, which are finite."""
+    top = density.max(axis=-1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    return np.clip(np.nan_to_num(density - top, nan=-FAR), -FAR, 0.0)
+
+
+def fit_temperature(density: Array, prior: Array, target: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Return the T of least loss, this loss, and the loss at T = 1.
+
+    Parameters
+    ----------
+    density : (..., n, C) array
+        log p(x | class), of one or of several models.
+    prior : array
+        log p(class), of a shape that fits `density`.
+    target : (n, C) array
+        Label likelihoods.
+    weight : (n,) array
+
+    Returns
+    -------
+    three arrays of shape (...,)
+    """
+    weight, density = weight / weight.sum(), _relative(density)
+
+    def loss(log_t: Array) -> Array:
+        return _losses(density, prior, np.exp(log_t)[..., None, None], target) @ weight
+
+    low = np.full(density.shape[:-2], np.log(LOWEST))
+    high = np.full(density.shape[:-2], np.log(HIGHEST))
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_left, at_right = loss(left), loss(right)
+    for _ in range(ROUNDS):  # golden section, for all models at once
+        shrink = at_left < at_right  # the minimum is below `right`
+        low, high = np.where(shrink, low, left), np.where(shrink, right, high)
+        other = np.where(shrink, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
+        at_other = loss(other)
+        left, right = np.where(shrink, other, right), np.where(shrink, left, other)
+        at_left, at_right = np.where(shrink, at_other, at_right), np.where(shrink, at_left, at_other)
+    best, at_best = np.where(at_left < at_right, left, right), np.minimum(at_left, at_right)
+    raw = loss(np.zeros(low.shape))
+    softer = at_best < raw
+    return np.where(softer, np.exp(best), 1.0), np.where(softer, at_best, raw), raw

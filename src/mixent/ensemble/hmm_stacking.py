@@ -135,7 +135,7 @@ class TrainingRows:
         held_out = np.concatenate([test for _, test in folds])
         weight = self.mass[held_out].sum(axis=1)
         target = self.mass[held_out] / weight[:, None]
-        return fit_temperature(np.concatenate(log_lik), np.log(self.shares), target, weight)[0]
+        return float(fit_temperature(np.concatenate(log_lik), np.log(self.shares), target, weight)[0])
 
 
 def class_mass(given: FitInput) -> Array:

@@ -227,7 +227,7 @@ def _stopping_value(task: Task, option: Option) -> float | None:
     if option.stage.n_components < plan.n_classes:  # too few to separate the classes
         return None
     prior = np.tile(option.log_prior, (len(option.held), 1))
-    return fit_temperature(option.held, prior, task.held.target, task.held.weight)[1]
+    return float(fit_temperature(option.held, prior, task.held.target, task.held.weight)[1])
 
 
 def stages_of(plan: FitPlan, first: Candidate, limit: int, criteria: ClassCriteria) -> Iterator[Stage]:

@@ -211,27 +211,31 @@ class FitPlan:
         return part_variances(self.table, Partition(rows, one_hot(self.codes[rows], self.n_classes)))
 
     def prior(self, candidate: Candidate, start: Partition) -> Prior | None:
-        """Return the prior, which shrinks each covariance towards the target of the candidate.
+        """Return the prior, which shrinks each covariance towards the target of the candidate."""
+        rows = candidate.prior_rows
+        if rows is None or not len(self.summary.center):
+            return None
+        return Prior.of_covariances(rows, self.prior_covariance(candidate, start), self.total_weight)
+
+    def prior_covariance(self, candidate: Candidate, start: Partition) -> Array:
+        """Return the target of the candidate, (d, d) or (K, d, d).
 
         Targets of the components themselves have the variances of `common_variances`: those of the parts of the start
         if there are more components than classes, else of the classes. The others are K^(-2/d) times the covariance
         within classes, since K components share the volume of a class, or within the parts of the start.
         """
-        d, rows = len(self.summary.center), candidate.prior_rows
-        if rows is None or d == 0:
-            return None
-        cov, shrink = self.target, np.array(candidate.counts, dtype=float) ** (-2 / d)
+        rows = candidate.prior_rows
+        assert rows is not None
+        cov, shrink = self.target, np.array(candidate.counts, dtype=float) ** (-2 / len(self.summary.center))
         if candidate.target == "components":
             cov = scaled_to(cov, common_variances(rows, *self.class_variances, np.diagonal(cov)))
         several = candidate.shared or candidate.n_components > self.n_classes
         if candidate.target == "classes" or not several:
-            cov = cov * np.repeat(shrink, candidate.counts)[:, None, None]
-            return Prior.of_covariances(rows, cov, self.total_weight)
+            return cov * np.repeat(shrink, candidate.counts)[:, None, None]
         cov = cov * float(shrink.mean())
         within = component_covariance if candidate.target == "components" else cluster_covariance
         with self.executor(1) as executor:
-            cov = within(rows, self.table, start, self.summary, cov, executor)
-        return Prior.of_covariances(rows, cov, self.total_weight)
+            return within(rows, self.table, start, self.summary, cov, executor)
 
     def problem(self, candidate: Candidate, start: Partition) -> MixtureProblem:
         prior = self.prior(candidate, start)

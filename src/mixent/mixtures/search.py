@@ -7,7 +7,7 @@ and the ranking should not depend on an error that the temperature corrects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,8 @@ from mixent.base.temperature import fit_temperature, row_losses
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.observers import Progress
+from mixent.families.gaussian.structures import COVARIANCES
+from mixent.mixtures.batch import Batch, FoldPart
 from mixent.mixtures.fit_plan import Candidate, FitPlan
 from mixent.mixtures.predict import each_row
 
@@ -30,7 +32,11 @@ NOISES = (0.03, 0.1)  # variance of the noise added to training rows, relative t
 BETTER = 0.002  # nats by which a larger model must be better
 HELD_OUT = 2000  # held-out rows that suffice to score a candidate
 
-MIN_FIRST_FOLD = 100  # held-out rows of the first fold needed to discard a candidate after it
+FIRST_ROWS = 100  # held-out rows after which candidates are discarded
+KEPT = 3  # one in this number of candidates is scored on all folds
+CLEAR = 2.0  # standard errors by which a discarded candidate is worse than the best
+
+HeldOut = dict[Candidate, list[tuple[Array, Array]]]  # log p(x | class) (n, C) and log p(class) (C,) of each fold
 
 
 def search(
@@ -45,15 +51,13 @@ def search(
     tied = [] if structures or plan.est.across_classes else ["EEE", "EEI"]
     if not len(plan.summary.center):  # no numeric columns, hence no covariances
         names, tied = names[:1], []
-    for candidate in _single(plan, names, tied):
-        scores.add(candidate)
+    scores.add(_single(plan, names, tied), every=True)
     poor = 0
     for count in (2, 3, 4, 6, 8, 12, 16, 24, 32):
         if count > max_components or poor == 2:
             break
         before = scores.best_loss
-        for candidate in _several(plan, names, tied, count, scores):
-            scores.add(candidate)
+        scores.add(_several(plan, names, tied, count, scores))
         poor = 0 if scores.best_loss < before - BETTER else poor + 1
     return scores.result()
 
@@ -117,89 +121,139 @@ def _settings(candidate: Candidate) -> dict[str, Any]:
 
 
 class _Scores:
-    """Held-out log-loss of the candidates."""
+    """Held-out losses of the candidates, by successive halving over the folds.
+
+    All candidates are scored on the first folds; those that are about as good as the best there, and at most a third of
+    them, on the others.
+    """
 
     def __init__(self, plan: FitPlan, folds: list[Fold], show: Progress | None) -> None:
         self.plan, self.show = plan, show
-        self.parts = [(plan.take(train).with_learned_priors(), held) for train, held in folds]
-        self.target = plan.target_shares()
-        self.weight = plan.table.row_weights
+        self.parts = [FoldPart(plan, train, held) for train, held in folds]
+        self.target, self.weight = plan.target_shares(), plan.table.row_weights
+        sizes = np.cumsum([len(part.held) for part in self.parts])
+        self.n_first = min(int(np.searchsorted(sizes, FIRST_ROWS)) + 1, len(self.parts))
         self.records: list[dict] = []
-        self.tried: set[Candidate] = set()
-        self.best_first = np.inf  # lowest loss on the first fold
+        self.best_first: Array | None = None  # lowest losses of the rows of the first folds
+
+    @property
+    def finished(self) -> list[dict]:
+        """Records of the candidates that were scored on all folds."""
+        return [record for record in self.records if record["folds"] == len(self.parts)]
 
     @property
     def best_loss(self) -> float:
-        return min((r["log_loss"] for r in self.records if r["folds"] == len(self.parts)), default=np.inf)
+        return min((record["log_loss"] for record in self.finished), default=np.inf)
 
     def best_rows(self, name: str, strengths: list) -> Any:
         same = [r for r in self.records if r["covariance"] == name and r["prior_rows"] in strengths]
         return min(same, key=lambda r: r["log_loss"])["prior_rows"]
 
-    def add(self, candidate: Candidate) -> None:
-        """Score a candidate on all folds; discard it after the first fold if it is much worse than the best."""
-        if candidate in self.tried:
+    def add(self, candidates: Iterable[Candidate], *, every: bool = False) -> None:
+        """Score candidates with the same numbers of components; with `every`, all of them on all folds."""
+        tried = {record["candidate"] for record in self.records}
+        candidates = [c for c in dict.fromkeys(candidates) if c not in tried]
+        if not candidates:
             return
-        self.tried.add(candidate)
-        densities: list[Array] = []
-        priors: list[Array] = []
-        for part, held in self.parts:
-            density, prior = self._held_out(part, held, candidate)
-            densities.append(density)
-            priors.append(prior)
-            rows = np.concatenate([held for _, held in self.parts[: len(densities)]])
-            density, prior = np.concatenate(densities), np.concatenate(priors)
-            temperature, loss, raw = fit_temperature(density, prior, self.target[rows], self.weight[rows])
-            if len(densities) == 1:
-                worse = len(held) >= MIN_FIRST_FOLD and loss > 1.3 * self.best_first + BETTER
-                self.best_first = min(self.best_first, loss)
-                if worse:
-                    break
-        wrong = (prior + temperature * density).argmax(axis=1) != self.target[rows].argmax(axis=1)
-        scores = {
-            "log_loss": loss,
-            "log_loss_raw": raw,
-            "error": float(np.average(wrong, weights=self.weight[rows])),
-            "temperature": temperature,
-            "folds": len(densities),
-            "row_losses": row_losses(density, prior, temperature, self.target[rows]),
-        }
-        self.records.append({**_settings(candidate), **scores, "candidate": candidate})
-        if self.show is not None:
-            text = f"{candidate.structures[0]} with {max(candidate.counts)}: log-loss {loss:.4f}"
-            self.show(len(self.records), max(40, len(self.records)), text)
+        first, rest = self.parts[: self.n_first], self.parts[self.n_first :]
+        held = self._held_out(candidates, self.parts if every else first)
+        if every:
+            self._record(held, self.parts)
+            return
+        records = self._record(held, first)
+        kept = self._kept(records) if rest else []
+        if kept:
+            later = self._held_out([record["candidate"] for record in kept], rest)
+            for record in kept:
+                self.records.remove(record)
+            self._record({c: held[c] + more for c, more in later.items()}, self.parts)
 
-    def _held_out(self, part: FitPlan, held: np.ndarray, candidate: Candidate) -> tuple[Array, Array]:
-        """Return log p(x | class) and log p(class) of the held-out rows, (n, C)."""
-        fitted, _ = part.fit(candidate, quick=True)
-        table = self.plan.table.take(held)
+    def _kept(self, records: list[dict]) -> list[dict]:
+        """Return the records of the candidates to be scored on the other folds, too."""
+        ranked = sorted(records, key=lambda record: record["log_loss"])[: -(-len(records) // KEPT)]
+        return [record for record in ranked if self._excess(record, self.best_first) <= CLEAR]
+
+    def _excess(self, record: dict, losses: Array) -> float:
+        """Return the mean difference to the losses of another candidate on the same rows, in standard errors."""
+        rows = self._rows(self.parts[: record["folds"]])
+        weight = self.weight[rows] / self.weight[rows].sum()
+        excess = record["row_losses"] - losses[: len(rows)]
+        mean = float(weight @ excess)
+        return mean / max(float(np.sqrt(weight**2 @ (excess - mean) ** 2)), 1e-300)
+
+    @staticmethod
+    def _rows(parts: Sequence[FoldPart]) -> np.ndarray:
+        return np.concatenate([part.held for part in parts])
+
+    def _record(self, held: HeldOut, parts: Sequence[FoldPart]) -> list[dict]:
+        """Add a record for each candidate."""
+        rows = self._rows(parts)
+        sizes = [len(part.held) for part in parts]
+        density = np.stack([np.concatenate([d for d, _ in pairs]) for pairs in held.values()])
+        prior = np.stack([np.repeat([p for _, p in pairs], sizes, axis=0) for pairs in held.values()])
+        target, weight = self.target[rows], self.weight[rows]
+        temperatures, losses, raws = fit_temperature(density, prior, target, weight)
+        joint = prior + temperatures[:, None, None] * density
+        errors = np.average(joint.argmax(axis=2) != target.argmax(axis=1), axis=1, weights=weight)
+        by_row = row_losses(density, prior, temperatures[:, None, None], target)
+        records = []
+        for i, candidate in enumerate(held):
+            scores = {
+                "log_loss": float(losses[i]),
+                "log_loss_raw": float(raws[i]),
+                "error": float(errors[i]),
+                "temperature": float(temperatures[i]),
+                "folds": len(parts),
+                "row_losses": by_row[i],
+            }
+            records.append({**_settings(candidate), **scores, "candidate": candidate})
+        self.records += records
+        best = by_row[losses.argmin(), : len(self._rows(self.parts[: self.n_first]))]
+        if self.best_first is None or best.mean() < self.best_first.mean():
+            self.best_first = best
+        if self.show is not None:
+            least = min(records, key=lambda record: record["log_loss"])
+            text = f"{least['covariance']} with {max(least['n_components'])}: log-loss {least['log_loss']:.4f}"
+            self.show(len(self.records), max(40, len(self.records)), text)
+        return records
+
+    def _held_out(self, candidates: Sequence[Candidate], parts: Sequence[FoldPart]) -> HeldOut:
+        """Return log p(x | class), (n, C), and log p(class), (C,), of the held-out rows of each fold."""
+        held: HeldOut = {}
+        layouts: dict[bool, list[Candidate]] = {}
+        for candidate in candidates:
+            layouts.setdefault(COVARIANCES[candidate.structures[0]].axis_aligned, []).append(candidate)
+        for same in layouts.values():
+            if same[0].prior_rows is None or not len(self.plan.summary.center):
+                held |= {candidate: [self._single(part, candidate) for part in parts] for candidate in same}
+            else:
+                held |= Batch(self.plan, parts, same).held_out()
+        return {candidate: held[candidate] for candidate in candidates}
+
+    def _single(self, part: FoldPart, candidate: Candidate) -> tuple[Array, Array]:
+        """Return the same of one candidate, fitted by itself, with repairs of degenerate components."""
+        fitted, _ = part.plan.fit(candidate, quick=True)
+        table = self.plan.table.take(part.held)
         block = Block(table.X, table.codes)
         log_joint = fitted.problem.log_joint
         joint = each_row(fitted.problem, fitted.params, block, log_joint, self.plan.n_classes, self.plan.est.n_jobs)
-        prior = np.tile(np.log(fitted.params.weights.sum(axis=1)), (len(held), 1))
-        return joint - prior, prior
+        log_prior = np.log(fitted.params.weights.sum(axis=1))
+        return joint - log_prior, log_prior
 
     def result(self) -> tuple[Candidate, list[dict], float]:
         """Return the candidate with the fewest components within half a standard error of the best, and the table.
 
-        The best of about forty candidates is the best partly by chance; a simpler one of about the same loss predicts
-        better on average. Candidates discarded after the first fold are last in the table.
+        The best of many candidates is the best partly by chance; a simpler one of about the same loss predicts better
+        on average. Candidates that were not scored on all folds are last in the table.
         """
         ranked = sorted(self.records, key=lambda r: (r["folds"] < len(self.parts), r["log_loss"]))
-        level = [r for r in ranked if r["folds"] == ranked[0]["folds"] and self._level(r, ranked[0])]
+        best = ranked[0]["row_losses"]
+        level = [record for record in self.finished if self._excess(record, best) <= LEVEL]
         chosen = min(level, key=lambda r: (sum(r["n_components"]), r["log_loss"]))
         table = [{k: v for k, v in r.items() if k not in ("candidate", "row_losses")} for r in ranked]
         for record, entry in zip(ranked, table):
             entry["chosen"] = record is chosen
         return chosen["candidate"], table, chosen["temperature"]
-
-    def _level(self, record: dict, best: dict) -> bool:
-        rows = np.concatenate([held for _, held in self.parts])
-        weight = self.weight[rows] / self.weight[rows].sum()
-        excess = record["row_losses"] - best["row_losses"]
-        mean = weight @ excess
-        error = np.sqrt(weight**2 @ (excess - mean) ** 2)
-        return bool(mean <= LEVEL * error)
 
 
 def make_folds(plan: FitPlan, cv: Any, *, every: bool = False) -> list[Fold] | None:

@@ -85,7 +85,7 @@ class HeldOutScores:
         if combination not in self.scores:
             pairs = [_held_out(o, combination) for o in self.options]
             density, prior = (np.concatenate(part) for part in zip(*pairs))
-            temperature, loss, raw = fit_temperature(density, prior, self.target, self.weight)
+            temperature, loss, raw = map(float, fit_temperature(density, prior, self.target, self.weight))
             if not self.tempered:
                 temperature, loss = 1.0, raw
             wrong = (prior + temperature * density).argmax(axis=1) != self.target.argmax(axis=1)

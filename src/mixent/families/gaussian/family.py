@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from mixent.families.gaussian.structures import COVARIANCES, Covariances, Struct
 CANCELED = 1e-8  # sums of squares below this share of the squared shift of the mean have few digits left
 ROUNDING = 1e-14  # bound on their errors, as such a share
 FLAT = 1e-12  # smallest allowed variance of a component in any direction, relative to the variance of the data
+SMALL = 12  # columns up to which LAPACK inverts a triangular matrix faster than products of blocks
 SINGULAR = "a column is constant or depends on others; drop such columns, or use a prior"
 
 
@@ -31,6 +33,11 @@ class Gaussians:
     @property
     def n_components(self) -> int:
         return len(self.means)
+
+    @cached_property
+    def factors(self) -> tuple[Array, Array]:
+        """Half the log determinants, (K,), and F with F^T F = covs^-1: (K, d) 1/std, or (K, d, d) lower triangular."""
+        return _factorize(self.covs)
 
     def full_covs(self) -> Array:
         """(K, d, d)."""
@@ -74,7 +81,7 @@ class GaussianFamily:
     center: Array  # (d,) the common origin of all means
     scale: Array  # (d,) standard deviation of each column of the data
     prior: Prior | None = None  # expanded: one entry per component
-    noise: Array | None = None  # (d,) variance of the noise added to every row
+    noise: Array | None = None  # (d,) or (K, d) variance of the noise added to every row
     fixed_means: bool = False  # whether `update` leaves the means unchanged
 
     @property
@@ -90,16 +97,10 @@ class GaussianFamily:
         if self.noise is None:
             return ready
         diagonal = ready.precisions if ready.axis_aligned else np.diagonal(ready.precisions, axis1=1, axis2=2)
-        return replace(ready, half_log_det=ready.half_log_det + 0.5 * diagonal @ self.noise)
+        return replace(ready, half_log_det=ready.half_log_det + 0.5 * (diagonal * self.noise).sum(axis=1))
 
     def _factorized(self, params: Gaussians) -> Ready:
-        if self.axis_aligned:
-            if not (params.covs > 0).all():
-                raise OutsideDomainError(f"a variance is not positive: {SINGULAR}")
-            std = np.sqrt(params.covs)
-            return make_ready(params.means, params.covs, np.log(std).sum(axis=1), 1 / std, self.center)
-        half_log_det, factors = _factorize(params.covs)
-        return make_ready(params.means, params.covs, half_log_det, factors, self.center)
+        return make_ready(params.means, params.covs, *params.factors, self.center)
 
     def restrict(self, ready: Ready, index: np.ndarray) -> Ready:
         return ready.restrict(index)
@@ -149,8 +150,8 @@ class GaussianFamily:
         canceled = np.abs(mass)[:, None] * shift**2
         squares += np.where(np.abs(squares) < CANCELED * canceled, ROUNDING * shift.shape[1] * canceled, 0.0)
         if self.noise is not None:
-            noise = self.noise if scatter.ndim == 2 else np.diag(self.noise)
-            scatter = scatter + mass.reshape(-1, *[1] * noise.ndim) * noise
+            squares = scatter if scatter.ndim == 2 else np.einsum("kii->ki", scatter)
+            squares += mass[:, None] * self.noise
         if prior is not None:
             mass, scatter = mass + prior.rows, scatter + prior.scatter(means)
         return mass, scatter, means
@@ -160,7 +161,9 @@ class GaussianFamily:
         moments = about_means(moments, params.means) if moments.about == "center" else moments
         covs = params.covs
         if self.noise is not None:  # `sufficient` adds the noise to these rows, too
-            covs = covs - (self.noise if covs.ndim == 2 else np.diag(self.noise))
+            covs = np.array(covs)
+            variances = covs if covs.ndim == 2 else np.einsum("kii->ki", covs)  # a view
+            variances -= self.noise
         second = moments.second + rows.reshape(-1, *[1] * (covs.ndim - 1)) * covs
         return Moments(moments.mass + rows, moments.first, second, "means")
 
@@ -344,10 +347,28 @@ class GaussianFamily:
 
 
 def _factorize(covs: Array) -> tuple[Array, Array]:
-    """Return half the log determinants, and lower triangular F with F^T F = covs^-1."""
+    """Return half the log determinants, and lower triangular F with F^T F = covs^-1; 1/std of variances (K, d)."""
+    if covs.ndim == 2:
+        if not (covs > 0).all():
+            raise OutsideDomainError(f"a variance is not positive: {SINGULAR}")
+        std = np.sqrt(covs)
+        return np.log(std).sum(axis=1), 1 / std
     chol = _cholesky(covs)
     half_log_det = np.log(np.diagonal(chol, axis1=1, axis2=2)).sum(axis=1)
-    return half_log_det, np.tril(np.linalg.inv(chol))
+    return half_log_det, _inverse_triangular(chol)
+
+
+def _inverse_triangular(lower: Array) -> Array:
+    """Return the inverses of lower triangular matrices, (K, d, d), by halves: products of blocks are fast."""
+    d = lower.shape[-1]
+    if d <= SMALL:
+        return np.tril(np.linalg.inv(lower))
+    half = d // 2
+    first, last = _inverse_triangular(lower[:, :half, :half]), _inverse_triangular(lower[:, half:, half:])
+    out = np.zeros_like(lower)
+    out[:, :half, :half], out[:, half:, half:] = first, last
+    out[:, half:, :half] = -(last @ (lower[:, half:, :half] @ first))
+    return out
 
 
 def _cholesky(covs: Array) -> Array:

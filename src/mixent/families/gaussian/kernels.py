@@ -26,6 +26,7 @@ from mixent.core.stats import Stats
 
 LOG_2PI = float(np.log(2 * np.pi))
 REACH = 300.0  # standard deviations; the error of quadratic features is about REACH^2 * 1e-15
+FEW_ROWS = 512  # of a block, up to which all components are processed at once
 WIDE = 64  # number of columns beyond which quadratic features do not fit the cache
 
 
@@ -286,13 +287,23 @@ class Centered:
         self.ready = ready
         self.x = np.subtract(block.X.T, ready.center[:, None], out=scratch.get("x", block.X.T.shape))
 
+        # with many components and few rows, the calls for each component would take longer than the products
+        self.small = 1 < len(ready.means) and block.n_rows <= FEW_ROWS
+
     def _about(self, k: int, name: str = "z") -> Array:
         return np.subtract(self.x, self.ready.means[k][:, None], out=scratch.get(name, self.x.shape))
+
+    def _all_about(self) -> Array:
+        shape = (len(self.ready.means), *self.x.shape)
+        return np.subtract(self.x, self.ready.means[:, :, None], out=scratch.get("all_z", shape))
 
     def log_prob(self) -> Array:
         ready, (d, n) = self.ready, self.x.shape
         out = scratch.get("log_prob", (len(ready.means), n))
-        for k in range(len(out)):
+        if self.small:
+            y = np.matmul(ready.factors, self._all_about())
+            np.einsum("kin,kin->kn", y, y, out=out)
+        for k in range(0 if self.small else len(out)):
             z = self._about(k)
             # z is (d, n) in C order, so z.T is (n, d) in Fortran order: y^T = z^T F^T
             y = blas.dtrmm(1.0, ready.factors[k].T, z.T, side=1, lower=0, overwrite_b=1).T
@@ -305,7 +316,11 @@ class Centered:
         ready = self.ready
         first, second = np.empty_like(ready.means), np.empty_like(ready.covs)
         signed = bool(resp.min(initial=0.0) < 0)
-        for k, r in enumerate(resp):
+        if self.small:
+            z = self._all_about()
+            first = np.matmul(z, resp[:, :, None])[:, :, 0]
+            second = np.matmul(z * resp[:, None, :], np.swapaxes(z, 1, 2))
+        for k, r in enumerate(() if self.small else resp):
             z = self._about(k)
             first[k] = z @ r
             if signed:
