@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ShuffleSplit
 
 from mixent import GaussianMixture, MixtureClassifier
-from mixent.base.temperature import fit_temperature, row_losses
+from mixent.base.bounded_loss import fit_temperature, row_losses
 from mixent.options import Search
 
 

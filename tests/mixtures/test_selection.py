@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 
 import mixent
 from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
-from mixent.base.temperature import fit_temperature
+from mixent.base.bounded_loss import fit_temperature
 from mixent.core.driver import rounding
 from mixent.mixtures import candidates, selection
 from mixent.mixtures.fit_plan import QUICK

@@ -75,6 +75,10 @@ class ProbabilisticClassifier(ClassifierMixin, Estimator):
         -------
         (n, C) array, columns in the order of `classes_`.
         """
+        return self._log_posterior(X)
+
+    def _log_posterior(self, X: Any) -> Array:
+        """log p(class | x) of the model, from which `predict_log_proba` may differ by a share of the uniform."""
         joint = self._finite_joint(X)
         return joint - log_sum_exp(joint, axis=1)[:, None]
 
@@ -170,7 +174,7 @@ class ProbabilisticClassifier(ClassifierMixin, Estimator):
             raise ValueError(f"max_iter must be a whole number >= 1; got {max_iter!r}")
         if not isinstance(tol, Real) or not 0 <= tol < np.inf:
             raise ValueError(f"tol must be a number >= 0; got {tol!r}")
-        log_ratio = self.predict_log_proba(X) - np.log(np.maximum(self.class_prior_, 1e-300))
+        log_ratio = self._log_posterior(X) - np.log(np.maximum(self.class_prior_, 1e-300))
         shift = shifted_priors(
             log_ratio, np.full(len(self.classes_), 1 / len(self.classes_)), tol=tol, max_iter=max_iter
         )

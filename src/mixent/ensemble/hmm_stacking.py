@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from mixent.base.bounded_loss import fit_temperature
 from mixent.base.convergence import warn_unconverged
 from mixent.base.delegation import aligned
 from mixent.base.executors import choose_executor
@@ -16,7 +17,6 @@ from mixent.base.folds import Fold, label_folds
 from mixent.base.params import check_calibration, check_choice, check_count, check_positive
 from mixent.base.priors import floored, read_class_prior
 from mixent.base.progress import progress_bar
-from mixent.base.temperature import fit_temperature
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import Run, Status, Stop, run

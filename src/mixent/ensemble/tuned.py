@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from mixent.base.background import ExplainedByColumn
+from mixent.base.bounded_loss import log_with_uniform
 from mixent.base.capabilities import FOREIGN, LEFT_OUT, YES, able, no, of_bases, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.delegation import aligned_proba, weight_arguments
@@ -329,7 +330,8 @@ def _cross_validate(base: Any, params: dict, rows: Rows, folds: list) -> dict:
             return {"log_loss": float("inf"), "failed": f"{type(error).__name__}: {error}"}
         models.append(model)
         weight = np.ones(len(test)) if part.weight is None else part.weight
-        total -= float(weight @ np.log(np.maximum(proba[np.arange(len(test)), part.codes], LEAST)))
+        log_proba = log_with_uniform(np.log(np.maximum(proba, LEAST)))
+        total -= float(weight @ log_proba[np.arange(len(test)), part.codes])
         mass += float(weight.sum())
     return {"log_loss": total / mass, "failed": None, **_stopped(models)}
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mixent.base.bounded_loss import log_with_uniform
 from mixent.base.folds import Fold, label_folds
 from mixent.base.params import check_number
 from mixent.core.driver import Stop
@@ -92,7 +93,8 @@ def _losses(layout: Layout, train: Training, held_out: Training, executor: Execu
     params, worse = None, 0
     for i, variance in enumerate(VARIANCES):
         problem, params = approximate(layout.cells, sums, variance / width**2, STOP, executor, mask, init=params)
-        out[i] = -float((test.target * problem.log_posterior(params, test)).sum() / test.weight.sum())
+        log_proba = log_with_uniform(problem.log_posterior(params, test), axis=0)  # (C, n)
+        out[i] = -float((test.target * log_proba).sum() / test.weight.sum())
         worse = worse + 1 if out[i] > out.min() else 0
         if worse >= WORSE:
             break

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.background import ExplainedByColumn
+from mixent.base.bounded_loss import log_with_uniform
 from mixent.base.capabilities import YES, able, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.convergence import FittedByRun
@@ -300,7 +301,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         weight = weight / len(held_out)
         if self.calibration is None or self.calibration in CALIBRATIONS:
             return log_loss(fit_calibration(scores, target, weight, affine=False)(scores), target, weight)
-        return log_loss(log_softmax(scores, axis=1), target, weight)
+        return log_loss(log_with_uniform(log_softmax(scores, axis=1)), target, weight)
 
     def _held_out_scores(
         self,

@@ -158,7 +158,7 @@ class FoldPart:
             self._starts[candidate.counts] = self.plan.partition(candidate.counts)
         return self._starts[candidate.counts]
 
-    def prior(self, candidate: Candidate) -> Prior | None:
+    def prior(self, candidate: Candidate) -> Prior:
         """Return the prior of a candidate."""
         key = (candidate.counts, candidate.target)
         if key not in self._covariances:
@@ -193,7 +193,7 @@ class Batch:
         return COVARIANCES[self.candidates[0].structures[0]].axis_aligned
 
     def held_out(self) -> dict[Candidate, list[tuple[Array, Array]]]:
-        """Fit all mixtures; return log p(x | class) of the held-out rows, (n, C), and log p(class), (C,), of each fold."""
+        """Fit all mixtures; return log p(x | class) of held-out rows, (n, C), and log p(class), (C,), by fold."""
         plan, n_components = self.plan, len(self.fold) * max(self.candidates[0].counts)
         with plan.executor(n_components) as executor:
             problem = self._problem()
@@ -241,7 +241,7 @@ class Batch:
         return BatchProblem(ProductFamily(gaussian, categorical), weights, self.fold)
 
     def _groups(self) -> tuple[Group, ...]:
-        """Return the groups of components with a common structure; neighbors without common parameters are one group."""
+        """Return the groups of components with a common structure; those without common parameters are one group."""
         groups: list[Group] = []
         for g, (candidate, _) in enumerate(self.mixtures):
             for group in candidate.groups:

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from mixent.base.background import column_values, mixed, play
+from mixent.base.bounded_loss import log_with_uniform
 from mixent.base.capabilities import YES, CapableTags, able, no, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.convergence import warn_unconverged
@@ -48,6 +49,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
     """
 
     _unused: ClassVar[tuple[str, ...]] = ()  # parameters of `Search` that the estimator does not use
+    uniform_share_: float = 0.0  # of the uniform distribution in the probabilities
 
     def __sklearn_tags__(self) -> CapableTags:
         return able(
@@ -203,6 +205,21 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         self.covariance_: Any = candidate.structures[0] if candidate.shared else list(candidate.structures)
         self.prior_rows_ = candidate.prior_rows
         self.search_, self.temperature_, self.path_ = outcome.records, outcome.temperature, outcome.path
+        self.uniform_share_ = outcome.uniform_share
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithms of `predict_proba`, in nats.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n, C) array, columns in the order of `classes_`.
+        """
+        log_proba = self._log_posterior(X)
+        return log_with_uniform(log_proba, self.uniform_share_) if self.uniform_share_ else log_proba
 
     def _log_joint(self, X: Any) -> Array:
         """Return log p(class) + T log p(x | class): the temperature applies to the densities, not to the priors."""

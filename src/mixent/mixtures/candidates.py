@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.temperature import fit_temperature
+from mixent.base.bounded_loss import fit_temperature
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.blocks import Block
 from mixent.core.executors import available_threads

@@ -103,6 +103,10 @@ class MixtureClassifier(BayesMixture):
     temperature_ : float
         T in p(class | x) proportional to p(class) p(x | class)^T; less than 1 if "auto" found that the model is
         overconfident on held-out rows.
+    uniform_share_ : float
+        e in the probabilities (1 - e) p(class | x) + e / C that `predict_proba` returns: 0.001 if components were
+        selected by cross-validation, whose losses are bounded in the same way, else 0. Decisions, `explain` and
+        `adjust_priors` use p(class | x).
     run_ : Run
         Result of the optimization: `status`, `trace` (one entry per pass), `objective`.
     search_ : list of dict

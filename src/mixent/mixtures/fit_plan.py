@@ -94,6 +94,7 @@ class Outcome:
     fitted: Fitted
     candidate: Candidate
     temperature: float = 1.0
+    uniform_share: float = 0.0  # of the uniform distribution in the probabilities
     records: list[dict] = field(default_factory=list)  # the models tried by a search
     path: list = field(default_factory=list)  # the stages of growth; with a mixture per class, a list for each class
 

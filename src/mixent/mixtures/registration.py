@@ -69,7 +69,12 @@ STATE = {
     "constants_": free("c"),
     "n_components_": index(" | C", below="components"),
 }
-CLASSES = {"classes_": np.ndarray, "class_prior_": shares("C"), "temperature_": positive("")}
+CLASSES = {
+    "classes_": np.ndarray,
+    "class_prior_": shares("C"),
+    "temperature_": positive(""),
+    "uniform_share_": real("", 0.0),
+}
 PARTS: dict[type, Any] = {
     CategoricalFamily: Part({"sizes": index("m", low=1), "rows": positive("R | K R")}, all_categories),
     Categoricals: {"log_probs": log_shares("K R")},

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from mixent.base.bounded_loss import fit_temperature, row_losses
 from mixent.base.folds import Fold, label_folds
-from mixent.base.temperature import fit_temperature, row_losses
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.observers import Progress
@@ -134,7 +134,7 @@ class _Scores:
         sizes = np.cumsum([len(part.held) for part in self.parts])
         self.n_first = min(int(np.searchsorted(sizes, FIRST_ROWS)) + 1, len(self.parts))
         self.records: list[dict] = []
-        self.best_first: Array | None = None  # lowest losses of the rows of the first folds
+        self.best_first = np.full(int(sizes[self.n_first - 1]), np.inf)  # losses of the best on the first folds
 
     @property
     def finished(self) -> list[dict]:
@@ -208,8 +208,8 @@ class _Scores:
             }
             records.append({**_settings(candidate), **scores, "candidate": candidate})
         self.records += records
-        best = by_row[losses.argmin(), : len(self._rows(self.parts[: self.n_first]))]
-        if self.best_first is None or best.mean() < self.best_first.mean():
+        best = by_row[losses.argmin(), : len(self.best_first)]
+        if best.mean() < self.best_first.mean():
             self.best_first = best
         if self.show is not None:
             least = min(records, key=lambda record: record["log_loss"])

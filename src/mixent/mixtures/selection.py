@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from mixent.base.temperature import fit_temperature
+from mixent.base.bounded_loss import UNIFORM_SHARE, fit_temperature
 from mixent.core.arrays import Array
 from mixent.core.observers import Progress
 from mixent.families.categorical import Categoricals
@@ -200,13 +200,13 @@ def select_classes(plan: FitPlan, structures: list[str] | None, show: Progress |
     settings = plan.search
     if settings.criterion == "cv" and not settings.grown and not settings.per_class:
         candidate, records, temperature = search(plan, structures, settings.max_components, settings.cv, show)
-        return Outcome(plan.fit(candidate)[0], candidate, temperature, records)
+        return Outcome(plan.fit(candidate)[0], candidate, temperature, UNIFORM_SHARE, records)
     _check_apart(plan)
     units = [Unit((c,), False) for c in range(plan.n_classes)]
     selected = select(plan, units, structures or ["VVI", "VVV"], settings.per_class, show)
     if selected is None:
         candidate = default(plan, structures)
-        return Outcome(plan.fit(candidate)[0], candidate)
+        return Outcome(plan.fit(candidate)[0], candidate, uniform_share=_uniform_share(plan))
     paths = [
         _path(plan, unit, key, selected.options, u) for u, (unit, key) in enumerate(zip(units, selected.combination))
     ]
@@ -231,13 +231,14 @@ def select_shared(plan: FitPlan, structures: list[str] | None, show: Progress | 
     selected = select(plan, [unit], structures or ["VVI", "EEE", "VVV"], False, show)
     if selected is None:  # few rows: one component for each class
         candidate = replace(unit.first(plan, (structures or ["EEE"])[0]), counts=(plan.n_classes,))
-        return Outcome(plan.fit(candidate, starts=plan.parts(candidate, plan.est.n_init))[0], candidate)
+        fitted, _ = plan.fit(candidate, starts=plan.parts(candidate, plan.est.n_init))
+        return Outcome(fitted, candidate, uniform_share=_uniform_share(plan))
     (key,) = selected.combination
     path = _path(plan, unit, key, selected.options, 0)
     fitted = _stage_of(path, key).fitted
     candidate = replace(unit.first(plan, key[0]), counts=(fitted.params.n_components,))
     grown = path if plan.search.grown else []
-    return Outcome(fitted, candidate, selected.temperature, selected.records, grown)
+    return Outcome(fitted, candidate, selected.temperature, _uniform_share(plan), selected.records, grown)
 
 
 def grown_shared(plan: FitPlan, candidate: Candidate, show: Progress | None) -> Outcome:
@@ -283,7 +284,13 @@ def _together(plan: FitPlan, stages: list[Stage], paths: list[list[Stage]], sele
     start = plan.assigned(candidate, params, np.flatnonzero(plan.positive & (plan.codes >= 0)))
     fitted, _ = plan.fit(candidate, starts=[start], warm=params)
     grown: list = paths if plan.search.grown else []
-    return Outcome(fitted, candidate, selected.temperature, selected.records, grown)
+    return Outcome(fitted, candidate, selected.temperature, _uniform_share(plan), selected.records, grown)
+
+
+def _uniform_share(plan: FitPlan) -> float:
+    """Return the share of the uniform distribution in the probabilities, which is that of the loss of the search."""
+    searched = isinstance(plan.est.n_components, str) and plan.search.criterion == "cv"
+    return UNIFORM_SHARE if searched else 0.0
 
 
 def _class_weights(plan: FitPlan) -> Array:

@@ -288,7 +288,7 @@ class Centered:
         self.x = np.subtract(block.X.T, ready.center[:, None], out=scratch.get("x", block.X.T.shape))
 
         # with many components and few rows, the calls for each component would take longer than the products
-        self.small = 1 < len(ready.means) and block.n_rows <= FEW_ROWS
+        self.small = len(ready.means) > 1 and block.n_rows <= FEW_ROWS
 
     def _about(self, k: int, name: str = "z") -> Array:
         return np.subtract(self.x, self.ready.means[k][:, None], out=scratch.get(name, self.x.shape))

@@ -1,8 +1,8 @@
 """Bounded log-loss, and the temperature T in  log p(class) + T log p(x | class)  of least loss on held-out rows.
 
 The loss of a row is  -log [(1 - e) p + e / C],  where p is the probability of its class, C the number of classes and
-e = `UNIFORM_SHARE`: it is at most log(C / e), so that no single row, such as one with a wild value or a wrong label, can
-decide between models.
+e = `UNIFORM_SHARE`. It is at most log(C / e), so that a single row, with a wild value or a wrong label, cannot decide
+between models.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ GOLDEN = (5**0.5 - 1) / 2
 ROUNDS = 14  # of the golden section search; they determine log T up to 0.005
 
 
-def with_uniform(proba: Array, share: float = UNIFORM_SHARE) -> Array:
-    """Return (1 - e) p + e / C, for probabilities p (..., C)."""
-    return (1 - share) * proba + share / proba.shape[-1]
+def log_with_uniform(log_proba: Array, share: float = UNIFORM_SHARE, axis: int = -1) -> Array:
+    """Return log [(1 - e) p + e / C], for log probabilities along an axis of C classes."""
+    return np.log((1 - share) * np.exp(log_proba) + share / log_proba.shape[axis])
 
 
 def row_losses(density: Array, prior: Array, temperature: float | Array, target: Array) -> Array:
