@@ -6,6 +6,7 @@ that it consists of. Here the components of all mixtures are evaluated together,
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,7 +15,7 @@ import numpy as np
 
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.blocks import ArrayBlocks, Block
-from mixent.core.driver import Problem, Stop, run
+from mixent.core.driver import Event, Problem, Stop, run
 from mixent.core.stats import Stats
 from mixent.families.categorical import CategoricalFamily, Categoricals, Counts
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
@@ -40,7 +41,7 @@ class BatchParams:
 class BatchStats(Stats):
     counts: Array  # (G, C, K)
     components: ComponentStats
-    log_lik: float
+    log_lik: Array  # (G,)
 
 
 @dataclass(frozen=True)
@@ -99,16 +100,22 @@ class BatchProblem(Problem):
         return BatchStats(counts, moments, log_lik)
 
     def objective(self, params: BatchParams, total: BatchStats) -> float:
-        return total.log_lik + self.family.log_prior(params.components)
+        return float(total.log_lik.sum()) + self.family.log_prior(params.components)
+
+    def each(self, params: BatchParams, total: BatchStats) -> Array:
+        """Return the objective of each mixture, (G,)."""
+        G, _, K = params.weights.shape
+        return total.log_lik + [
+            self.family.log_prior(params.components, live) for live in np.repeat(np.eye(G), K, axis=1)
+        ]
 
     def update(self, params: BatchParams, total: BatchStats, step: float = 1.0) -> BatchParams:
         weights = total.counts / total.counts.sum(axis=(1, 2), keepdims=True)
         weights = np.where(params.weights > 0, np.maximum(weights, 1e-300), 0.0)
         return BatchParams(weights, self.family.update(params.components, total.components))
 
-    def class_densities(self, params: BatchParams, fold: int, table: Block) -> Array:
-        """Return log p(x | class) under the mixtures of a fold, (G_f, n, C)."""
-        mixtures = np.flatnonzero(self.fold == fold)
+    def class_densities(self, params: BatchParams, mixtures: np.ndarray, table: Block) -> Array:
+        """Return log p(x | class) under some of the mixtures, (m, n, C)."""
         _, C, K = params.weights.shape
         index = (K * mixtures[:, None] + np.arange(K)).ravel()
         ready = self.family.restrict(self.family.prepare(params.components), index)
@@ -127,8 +134,8 @@ def _each(source: ArrayBlocks) -> Sequence[Block]:
     return [source[i] for i in range(len(source))]
 
 
-def _softmax(log_joint: Array, row_weights: Array) -> float:
-    """Replace log p(k, x), (G, K, n), by weighted responsibilities in place; return the weighted log-likelihood."""
+def _softmax(log_joint: Array, row_weights: Array) -> Array:
+    """Replace log p(k, x), (G, K, n), by weighted responsibilities in place; return the weighted log-likelihoods."""
     top = log_joint.max(axis=1)
     possible = top > -np.inf
     if not possible.all():
@@ -138,7 +145,7 @@ def _softmax(log_joint: Array, row_weights: Array) -> float:
     mass = log_joint.sum(axis=1)
     log_joint *= np.divide(row_weights, mass, out=np.zeros_like(mass), where=mass > 0)[:, None]
     used = row_weights > 0
-    return float(np.where(used, safe_log(np.where(used, mass, 1.0)) + top, 0.0).ravel() @ row_weights.ravel())
+    return np.asarray((np.where(used, safe_log(np.where(used, mass, 1.0)) + top, 0.0) * row_weights).sum(axis=1))
 
 
 class FoldPart:
@@ -149,22 +156,25 @@ class FoldPart:
         self.plan = plan.take(train).with_learned_priors()
         self.weight = np.zeros(plan.table.n_rows)
         self.weight[train] = plan.table.row_weights[train]
-        self._starts: dict[tuple[int, ...], Partition] = {}
+        self._starts: dict[tuple, list[Partition]] = {}
         self._covariances: dict[tuple, Array] = {}
 
-    def start(self, candidate: Candidate) -> Partition:
-        """Return the initial partition of the training rows."""
+    def starts(self, candidate: Candidate, n_starts: int) -> list[Partition]:
+        """Return initial partitions of the training rows."""
         if candidate.counts not in self._starts:
-            self._starts[candidate.counts] = self.plan.partition(candidate.counts)
+            self._starts[candidate.counts] = self.plan.parts(candidate, n_starts)
         return self._starts[candidate.counts]
 
-    def prior(self, candidate: Candidate) -> Prior:
+    def prior(self, candidate: Candidate, n_starts: int) -> Prior:
         """Return the prior of a candidate."""
         key = (candidate.counts, candidate.target)
         if key not in self._covariances:
-            self._covariances[key] = self.plan.prior_covariance(candidate, self.start(candidate))
+            self._covariances[key] = self.plan.prior_covariance(candidate, self.starts(candidate, n_starts)[0])
         assert candidate.prior_rows is not None
         return Prior.of_covariances(candidate.prior_rows, self._covariances[key], self.plan.total_weight)
+
+
+HeldOut = dict[Candidate, list[tuple[Array, Array]]]  # log p(x | class) (n, C) and log p(class) (C,), by fold
 
 
 class Batch:
@@ -176,41 +186,61 @@ class Batch:
         Of all rows.
     parts : the folds
     candidates : with the same `counts`, with a prior, and all with axis-aligned covariances or all without
+    n_starts : int
+        Number of initializations of each mixture, of which that with the highest objective is used.
     """
 
-    def __init__(self, plan: FitPlan, parts: Sequence[FoldPart], candidates: Sequence[Candidate]) -> None:
-        self.plan, self.parts = plan, parts
+    def __init__(
+        self, plan: FitPlan, parts: Sequence[FoldPart], candidates: Sequence[Candidate], n_starts: int = 1
+    ) -> None:
+        self.plan, self.parts, self.n_starts = plan, parts, n_starts
         self.candidates = sorted(candidates, key=lambda c: c.structures)  # equal structures are adjacent
-        self.fold = np.tile(np.arange(len(parts)), len(candidates))  # of each mixture, candidate by candidate
         self.K = self.candidates[0].n_components
+        # of each mixture: its fold and its number among all starts of all folds
+        self.fold = np.tile(np.repeat(np.arange(len(parts)), n_starts), len(candidates))
+        self.start = np.tile(np.arange(len(parts) * n_starts), len(candidates))
 
     @property
     def mixtures(self) -> list[tuple[Candidate, FoldPart]]:
-        return [(candidate, part) for candidate in self.candidates for part in self.parts]
+        folds = self.fold[: len(self.parts) * self.n_starts]
+        return [(candidate, self.parts[f]) for candidate in self.candidates for f in folds]
 
     @cached_property
     def axis_aligned(self) -> bool:
         return COVARIANCES[self.candidates[0].structures[0]].axis_aligned
 
-    def held_out(self) -> dict[Candidate, list[tuple[Array, Array]]]:
-        """Fit all mixtures; return log p(x | class) of held-out rows, (n, C), and log p(class), (C,), by fold."""
+    def held_out(self) -> HeldOut:
+        """Fit all mixtures; return log p(x | class) and log p(class) of the held-out rows."""
         plan, n_components = self.plan, len(self.fold) * max(self.candidates[0].counts)
         with plan.executor(n_components) as executor:
             problem = self._problem()
             params = self._initial(problem.family)
-            source = plan.source(problem.family, n_components)
             if self._iterated:
-                share = len(self.candidates) * float(problem.row_weights.sum()) / plan.total_weight
-                params = run(
-                    problem, source, params, stop=replace(RULE, tol=RULE.tol * share), executor=executor
-                ).params
-            out: dict[Candidate, list[tuple[Array, Array]]] = {candidate: [] for candidate in self.candidates}
-            log_prior = np.log(params.weights.sum(axis=2)).reshape(len(self.candidates), len(self.parts), -1)
-            for f, part in enumerate(self.parts):
-                table = plan.table.take(part.held)
-                densities = problem.class_densities(params, f, Block(table.X, table.codes))
-                for i, candidate in enumerate(self.candidates):
-                    out[candidate].append((densities[i], log_prior[i, f]))
+                source = plan.source(problem.family, n_components)
+                weight = float(problem.row_weights.sum(axis=1)[self.fold].sum())
+                stop = replace(RULE, tol=RULE.tol * weight / plan.total_weight)
+                last: deque[Event] = deque(maxlen=1)
+                params = run(problem, source, params, stop=stop, executor=executor, observers=[last.append]).params
+                chosen = self._chosen(problem, params, last[0].total)
+            else:
+                chosen = np.arange(len(self.fold))
+            return self._densities(problem, params, chosen.reshape(len(self.candidates), len(self.parts)))
+
+    def _chosen(self, problem: BatchProblem, params: BatchParams, total: BatchStats) -> np.ndarray:
+        """Return the start with the highest objective of each candidate in each fold, as positions of mixtures."""
+        if self.n_starts == 1:
+            return np.arange(len(self.fold))
+        objectives = problem.each(params, total).reshape(-1, self.n_starts)
+        return self.n_starts * np.arange(len(objectives)) + objectives.argmax(axis=1)
+
+    def _densities(self, problem: BatchProblem, params: BatchParams, chosen: np.ndarray) -> HeldOut:
+        out: HeldOut = {candidate: [] for candidate in self.candidates}
+        for f, part in enumerate(self.parts):
+            table = self.plan.table.take(part.held)
+            densities = problem.class_densities(params, chosen[:, f], Block(table.X, table.codes))
+            log_prior = np.log(params.weights[chosen[:, f]].sum(axis=2))
+            for candidate, density, prior in zip(self.candidates, densities, log_prior):
+                out[candidate].append((density, prior))
         return out
 
     @property
@@ -219,14 +249,14 @@ class Batch:
         plan, candidate = self.plan, self.candidates[0]
         complete = not bool(np.isnan(plan.table.X.sum())) and plan.table.label is None and (plan.codes >= 0).all()
         closed = all(name[1:] != "VE" for c in self.candidates for name in c.structures)  # these have an inner loop
-        return candidate.is_mixture or not complete or not closed
+        return candidate.shared or candidate.is_mixture or not complete or not closed
 
     def _problem(self) -> BatchProblem:
         plan = self.plan
         gaussian = categorical = None
         if len(plan.summary.center):
             gaussian = GaussianFamily(self._groups(), plan.summary.center, plan.summary.scale)
-            priors = [part.prior(candidate).expand(self.K, self.axis_aligned) for candidate, part in self.mixtures]
+            priors = [c.expand(self.K, self.axis_aligned) for c in self._priors()]
             prior = Prior(
                 *(np.concatenate([getattr(p, name) for p in priors]) for name in ("rows", "cov", "mean", "mean_rows"))
             )
@@ -240,6 +270,9 @@ class Batch:
         weights = np.stack([part.weight for part in self.parts])
         return BatchProblem(ProductFamily(gaussian, categorical), weights, self.fold)
 
+    def _priors(self) -> list[Prior]:
+        return [part.prior(candidate, self.n_starts) for candidate, part in self.mixtures]
+
     def _groups(self) -> tuple[Group, ...]:
         """Return the groups of components with a common structure; those without common parameters are one group."""
         groups: list[Group] = []
@@ -252,45 +285,40 @@ class Batch:
         return tuple(groups)
 
     def _initial(self, family: ProductFamily) -> BatchParams:
-        """Return the M-step from the partition of each fold, whose moments all candidates share."""
-        plan, K, n_folds = self.plan, self.K, len(self.parts)
-        candidate, C = self.candidates[0], self.plan.n_classes
-        mask = candidate.mask(C)
-        label = np.full((n_folds, plan.table.n_rows), -1)
-        counts = np.zeros((n_folds, C, K))
-        for f, part in enumerate(self.parts):
-            start = part.start(candidate)
-            rows = part.train[start.rows]
-            label[f, rows] = start.resp.argmax(axis=1)
-            mass = np.bincount(label[f, rows], plan.table.row_weights[rows], K)
-            counts[f] = mask * (mass + 1e-6 * mass.sum() / K)
-        flat_family, flat = self._flat(n_folds)
+        """Return the M-step from the partitions of each fold, whose moments all candidates share."""
+        plan, K, candidate = self.plan, self.K, self.candidates[0]
+        starts = [(part, start) for part in self.parts for start in part.starts(candidate, self.n_starts)]
+        label = np.full((len(starts), plan.table.n_rows), -1)
+        for s, (part, start) in enumerate(starts):
+            label[s, part.train[start.rows]] = start.resp.argmax(axis=1)
+        counts = np.stack([part.plan.initial_counts(candidate, start) for part, start in starts])
+        flat_family, flat = self._flat(len(starts))
 
         def members(rows: slice | np.ndarray) -> Array:
-            return np.concatenate([one_hot(label[f, rows], K) for f in range(n_folds)], axis=1)
+            return np.concatenate([one_hot(each[rows], K) for each in label], axis=1)
 
-        with plan.executor(n_folds * K) as executor:
+        with plan.executor(len(starts) * K) as executor:
             source = ArrayBlocks(replace(plan.table, label=None))
             moments = membership_moments(flat_family, flat, source, members, executor)
-        index = (K * self.fold[:, None] + np.arange(K)).ravel()
+        index = (K * self.start[:, None] + np.arange(K)).ravel()
         components = family.update(_taken(flat, index, family), _taken_stats(moments, index))
         weights = counts / counts.sum(axis=(1, 2), keepdims=True)
-        return BatchParams(weights[self.fold], components)
+        return BatchParams(weights[self.start], components)
 
-    def _flat(self, n_folds: int) -> tuple[ProductFamily, Components]:
-        """Return components with the means, variances and frequencies of the training rows of each fold."""
-        plan, K = self.plan, self.K
+    def _flat(self, n_starts: int) -> tuple[ProductFamily, Components]:
+        """Return components with the means, variances and frequencies of the training rows, for all starts."""
+        plan, repeats = self.plan, self.K * self.n_starts
         center, gaussian, categorical = plan.summary.center, None, None
         gaussians = categoricals = None
         if len(center):
-            means = np.repeat([part.plan.summary.center - center for part in self.parts], K, axis=0)
-            variances = np.repeat([part.plan.summary.scale**2 for part in self.parts], K, axis=0)
+            means = np.repeat([part.plan.summary.center - center for part in self.parts], repeats, axis=0)
+            variances = np.repeat([part.plan.summary.scale**2 for part in self.parts], repeats, axis=0)
             structure = "VVI" if self.axis_aligned else "VVV"
-            gaussian = GaussianFamily((Group(structure, 0, n_folds * K),), center, plan.summary.scale)
+            gaussian = GaussianFamily((Group(structure, 0, n_starts * self.K),), center, plan.summary.scale)
             covs = variances if self.axis_aligned else variances[:, :, None] * np.eye(len(center))
             gaussians = Gaussians(means, covs, (None,))
         if plan.sizes:
-            frequencies = np.repeat([part.plan.summary.frequencies for part in self.parts], K, axis=0)
+            frequencies = np.repeat([part.plan.summary.frequencies for part in self.parts], repeats, axis=0)
             categorical = CategoricalFamily(plan.sizes, frequencies)
             categoricals = Categoricals(np.log(frequencies))
         return ProductFamily(gaussian, categorical), Components(gaussians, categoricals)

@@ -235,10 +235,15 @@ def stages_of(plan: FitPlan, first: Candidate, limit: int, criteria: ClassCriter
         yield from grow(plan, first, limit, by=growth_rule(plan, criteria))
         return
     n_init = plan.est.n_init if first.shared else 1
-    smallest = min(2, limit) if first.shared and plan.n_classes > 1 else 1  # one shared component cannot discriminate
-    for k in COUNTS:
-        if smallest <= k <= limit:
-            yield from restart(plan, replace(first, counts=(k,)), k, n_init)
+    for k in shared_counts(plan) if first.shared else [k for k in COUNTS if k <= limit]:
+        yield from restart(plan, replace(first, counts=(k,)), k, n_init)
+
+
+def shared_counts(plan: FitPlan) -> list[int]:
+    """Return the numbers of shared components to try; one cannot discriminate between classes."""
+    limit = limit_of(plan, plan.search.max_components)
+    smallest = min(2, limit) if plan.n_classes > 1 else 1
+    return [k for k in COUNTS if smallest <= k <= limit]
 
 
 def limit_of(plan: FitPlan, max_components: int) -> int:

@@ -338,7 +338,7 @@ class FitPlan:
     ) -> list[MixtureParams]:
         params = []
         for start in starts:
-            counts = self._counts(candidate, start)
+            counts = self.initial_counts(candidate, start)
             initial = from_partition(problem.family, self.summary, self.table, start, counts, executor)
             if self.start is not None:
                 initial = self.start.applied(initial, problem.family)
@@ -348,7 +348,7 @@ class FitPlan:
             params.append(initial)
         return params
 
-    def _counts(self, candidate: Candidate, start: Partition) -> Array:
+    def initial_counts(self, candidate: Candidate, start: Partition) -> Array:
         """Return the rows of each class in each part, (C, K), > 0 where the class may use the component.
 
         With shared components, a tenth of the weight of each class is spread over all components, since EM cannot

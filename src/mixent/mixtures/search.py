@@ -19,7 +19,7 @@ from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.observers import Progress
 from mixent.families.gaussian.structures import COVARIANCES
-from mixent.mixtures.batch import Batch, FoldPart
+from mixent.mixtures.batch import Batch, FoldPart, HeldOut
 from mixent.mixtures.fit_plan import Candidate, FitPlan
 from mixent.mixtures.predict import each_row
 
@@ -35,8 +35,6 @@ HELD_OUT = 2000  # held-out rows that suffice to score a candidate
 FIRST_ROWS = 100  # held-out rows after which candidates are discarded
 KEPT = 3  # one in this number of candidates is scored on all folds
 CLEAR = 2.0  # standard errors by which a discarded candidate is worse than the best
-
-HeldOut = dict[Candidate, list[tuple[Array, Array]]]  # log p(x | class) (n, C) and log p(class) (C,) of each fold
 
 
 def search(
@@ -60,6 +58,28 @@ def search(
         scores.add(_several(plan, names, tied, count, scores))
         poor = 0 if scores.best_loss < before - BETTER else poor + 1
     return scores.result()
+
+
+def search_shared(
+    plan: FitPlan, names: list[str], counts: Iterable[int], cv: Any, show: Progress | None
+) -> tuple[Candidate, list[dict], float] | None:
+    """Return the same for components shared by all classes; None if there are too few rows for folds."""
+    folds = make_folds(plan, cv)
+    if folds is None:
+        return None
+    scores = _Scores(plan, folds, show)
+    poor = 0
+    for count in counts:
+        if poor == 2:
+            break
+        before = scores.best_loss
+        scores.add((shared_candidate(plan, count, name) for name in names), every=True)
+        poor = 0 if scores.best_loss < before or count < plan.n_classes else poor + 1  # few cannot separate the classes
+    return scores.result()
+
+
+def shared_candidate(plan: FitPlan, count: int, name: str) -> Candidate:
+    return Candidate((count,), (name,), False, plan.default_rows(), shared=True)
 
 
 def default(plan: FitPlan, structures: list[str] | None) -> Candidate:
@@ -110,6 +130,8 @@ def _several(plan: FitPlan, names: list[str], tied: list[str], count: int, score
 
 def _settings(candidate: Candidate) -> dict[str, Any]:
     """Return the settings of a candidate, for the table of the search."""
+    if candidate.shared:
+        return {"n_components": candidate.n_components, "covariance": candidate.structures[0]}
     return {
         "n_components": list(candidate.counts),
         "covariance": candidate.structures[0],
@@ -129,6 +151,7 @@ class _Scores:
 
     def __init__(self, plan: FitPlan, folds: list[Fold], show: Progress | None) -> None:
         self.plan, self.show = plan, show
+        self.n_starts = getattr(plan.est, "n_init", 1)
         self.parts = [FoldPart(plan, train, held) for train, held in folds]
         self.target, self.weight = plan.target_shares(), plan.table.row_weights
         sizes = np.cumsum([len(part.held) for part in self.parts])
@@ -213,7 +236,7 @@ class _Scores:
             self.best_first = best
         if self.show is not None:
             least = min(records, key=lambda record: record["log_loss"])
-            text = f"{least['covariance']} with {max(least['n_components'])}: log-loss {least['log_loss']:.4f}"
+            text = f"{least['covariance']} with {max(least['candidate'].counts)}: log-loss {least['log_loss']:.4f}"
             self.show(len(self.records), max(40, len(self.records)), text)
         return records
 
@@ -227,7 +250,7 @@ class _Scores:
             if same[0].prior_rows is None or not len(self.plan.summary.center):
                 held |= {candidate: [self._single(part, candidate) for part in parts] for candidate in same}
             else:
-                held |= Batch(self.plan, parts, same).held_out()
+                held |= Batch(self.plan, parts, same, self.n_starts).held_out()
         return {candidate: held[candidate] for candidate in candidates}
 
     def _single(self, part: FoldPart, candidate: Candidate) -> tuple[Array, Array]:
@@ -249,7 +272,7 @@ class _Scores:
         ranked = sorted(self.records, key=lambda r: (r["folds"] < len(self.parts), r["log_loss"]))
         best = ranked[0]["row_losses"]
         level = [record for record in self.finished if self._excess(record, best) <= LEVEL]
-        chosen = min(level, key=lambda r: (sum(r["n_components"]), r["log_loss"]))
+        chosen = min(level, key=lambda r: (r["candidate"].n_components, r["log_loss"]))
         table = [{k: v for k, v in r.items() if k not in ("candidate", "row_losses")} for r in ranked]
         for record, entry in zip(ranked, table):
             entry["chosen"] = record is chosen

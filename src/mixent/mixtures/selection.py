@@ -28,12 +28,14 @@ from mixent.mixtures.candidates import (
     growth_rule,
     limit_of,
     options_of,
+    shared_counts,
 )
 from mixent.mixtures.fit_plan import Candidate, FitPlan, Outcome
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import Stage, grow, restart
+from mixent.mixtures.options import by_likelihood
 from mixent.mixtures.problem import MixtureParams
-from mixent.mixtures.search import default, make_folds, search
+from mixent.mixtures.search import default, make_folds, search, search_shared
 from mixent.warn import warn
 
 Score = Callable[[Combination], float]
@@ -228,7 +230,14 @@ def grown_classes(plan: FitPlan, candidate: Candidate, show: Progress | None) ->
 def select_shared(plan: FitPlan, structures: list[str] | None, show: Progress | None) -> Outcome:
     """Fit components shared by all classes, with selected number and structure."""
     unit = Unit(tuple(range(plan.n_classes)), True)
-    selected = select(plan, [unit], structures or ["VVI", "EEE", "VVV"], False, show)
+    names = structures or ["VVI", "EEE", "VVV"]
+    if plan.search.criterion == "cv" and not plan.search.grown and by_likelihood(plan.est.training):
+        found = search_shared(plan, names, shared_counts(plan), plan.search.cv, show)
+        if found is not None:
+            candidate, records, temperature = found
+            fitted, _ = plan.fit(candidate, starts=plan.parts(candidate, plan.est.n_init))
+            return Outcome(fitted, candidate, temperature, UNIFORM_SHARE, records)
+    selected = select(plan, [unit], names, False, show)
     if selected is None:  # few rows: one component for each class
         candidate = replace(unit.first(plan, (structures or ["EEE"])[0]), counts=(plan.n_classes,))
         fitted, _ = plan.fit(candidate, starts=plan.parts(candidate, plan.est.n_init))

@@ -232,12 +232,8 @@ class SharedMixtureClassifier(BayesMixture):
         names = self._structures() or ["VVV"]
         if not isinstance(self.covariance, str):
             raise ValueError("a list of covariances needs n_components='auto'; set it, or pass one structure")
-        return shared_candidate(plan, count, names[0])
+        return Candidate((count,), (names[0],), False, plan.default_rows(), shared=True)
 
     def _set_fitted(self, outcome: Outcome, labels: Labels, schema: Schema) -> None:
         super()._set_fitted(outcome, labels, schema)
         self.n_components_ = outcome.fitted.params.n_components
-
-
-def shared_candidate(plan: FitPlan, count: int, name: str) -> Candidate:
-    return Candidate((count,), (name,), False, plan.default_rows(), shared=True)
