@@ -90,7 +90,8 @@ def fit_temperature(density: Array, prior: Array, target: Array, weight: Array) 
         at_other = loss(other)
         left, right = np.where(shrink, other, right), np.where(shrink, left, other)
         at_left, at_right = np.where(shrink, at_other, at_right), np.where(shrink, at_left, at_other)
-    best, at_best = np.where(at_left < at_right, left, right), np.minimum(at_left, at_right)
-    raw = loss(np.zeros(low.shape))
-    softer = at_best < raw
-    return np.where(softer, np.exp(best), 1.0), np.where(softer, at_best, raw), raw
+    ends = np.full(low.shape, np.log(LOWEST)), np.full(low.shape, np.log(HIGHEST))
+    tried = np.stack([ends[1], left, right, ends[0]])
+    losses = np.stack([loss(ends[1]), at_left, at_right, loss(ends[0])])
+    best = losses.argmin(axis=0)[None]
+    return np.exp(np.take_along_axis(tried, best, 0))[0], np.take_along_axis(losses, best, 0)[0], losses[0]

@@ -33,7 +33,7 @@ BETTER = 0.002  # nats by which a larger model must be better
 HELD_OUT = 2000  # held-out rows that suffice to score a candidate
 
 FIRST_ROWS = 100  # held-out rows after which candidates are discarded
-KEPT = 3  # one in this number of candidates is scored on all folds
+KEPT = 5  # one in this number of candidates is scored on all folds
 CLEAR = 2.0  # standard errors by which a discarded candidate is worse than the best
 
 
@@ -145,7 +145,7 @@ def _settings(candidate: Candidate) -> dict[str, Any]:
 class _Scores:
     """Held-out losses of the candidates, by successive halving over the folds.
 
-    All candidates are scored on the first folds; those that are about as good as the best there, and at most a third of
+    All candidates are scored on the first folds; those that are about as good as the best there, and at most a fifth of
     them, on the others.
     """
 
@@ -247,7 +247,7 @@ class _Scores:
         for candidate in candidates:
             layouts.setdefault(COVARIANCES[candidate.structures[0]].axis_aligned, []).append(candidate)
         for same in layouts.values():
-            if same[0].prior_rows is None or not len(self.plan.summary.center):
+            if same[0].prior_rows is None and len(self.plan.summary.center):
                 held |= {candidate: [self._single(part, candidate) for part in parts] for candidate in same}
             else:
                 held |= Batch(self.plan, parts, same, self.n_starts).held_out()
