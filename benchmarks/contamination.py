@@ -70,17 +70,17 @@ def wrong_labels(data: Dataset, train: np.ndarray, fold: int, percent: float) ->
     return classes[codes]
 
 
-def trials_of(data: Dataset, levels: tuple[int, ...], n_folds: int) -> Iterator[Trial]:
-    """The folds of a set with every kind of contamination at some levels; at level 0, the clean table once."""
-    for split in splits_of(stratified_folds(data.y, folds=n_folds)):
-        place = {"set": data.name, "n_folds": n_folds, "fold": split.fold}
-        for level in levels:
-            if level == 0:
-                yield Trial(place | {"kind": "clean", "level": 0}, data.X, data.y, split)
-                continue
-            yield Trial(place | {"kind": "cells", "level": level}, bad_cells(data, level), data.y, split)
-            labels = wrong_labels(data, split.train, split.fold, level)
-            yield Trial(place | {"kind": "labels", "level": level}, data.X, labels, split)
+def trials_of(data: Dataset, levels: tuple[int, ...], n_folds: int, fold: int) -> Iterator[Trial]:
+    """A fold of a set with every kind of contamination at some levels; level 0 is the clean table."""
+    split = splits_of(stratified_folds(data.y, folds=n_folds))[fold]
+    place = {"set": data.name, "n_folds": n_folds, "fold": fold}
+    for level in levels:
+        if level == 0:
+            yield Trial(place | {"kind": "clean", "level": 0}, data.X, data.y, split)
+            continue
+        yield Trial(place | {"kind": "cells", "level": level}, bad_cells(data, level), data.y, split)
+        labels = wrong_labels(data, split.train, fold, level)
+        yield Trial(place | {"kind": "labels", "level": level}, data.X, labels, split)
 
 
 def complete(store: dict[Key, Record], method: str, conditions: list[tuple[str, int]]) -> dict[tuple, dict]:
@@ -123,9 +123,11 @@ def main(arguments: list[str] | None = None) -> list[str]:
     asked = parser.parse_args(arguments)
     usual = (QUICK_SETS, QUICK_LEVELS, QUICK_METHODS) if asked.quick else (SETS, LEVELS, METHODS)
     sets, levels, methods = asked.sets or usual[0], usual[1], asked.methods or usual[2]
-    for name in sets if not asked.show else ():
-        trials = trials_of(load(name, asked.data, mixed=True), levels, asked.folds or FOLDS)
-        run((t for t in trials if t.place["fold"] == 0 or not asked.quick), methods, asked.out)
+    n_folds = asked.folds or FOLDS
+    for fold in range(1 if asked.quick else n_folds) if not asked.show else ():  # a stopped run has all sets
+        for name in sets:
+            data = load(name, asked.data, mixed=True)
+            run(trials_of(data, levels, n_folds, fold), methods, asked.out)
     stores = stores_of(asked)
     lines = [*table(stores, "error"), *table(stores, "log_loss"), *failures(stores)]
     print("\n".join(lines))
