@@ -60,6 +60,8 @@ def run(trials: Iterable[Trial], methods: Sequence[str], path: Path) -> None:
     """Score every method in every trial that the store does not have."""
     path.parent.mkdir(parents=True, exist_ok=True)
     done = load_store(path)
+    if done and not path.read_bytes().endswith(b"\n"):  # the last line of a run that was killed
+        append_line(path, "")
     for trial in trials:
         for method in methods:
             place = trial.place | {"method": method}

@@ -69,6 +69,16 @@ def test_quick_contamination_is_stored_and_resumed(options, tmp_path, capsys, mo
     assert before.replace("before", "after") == after
 
 
+def test_a_line_cut_short_is_scored_again(options, tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.stored_folds.score_fold", lambda *given: ({"failed": "not run"}, None))
+    asked, path = ["--sets", "iris", "--folds", "2", *options], tmp_path / "store.jsonl"
+    default_accuracy.main(asked)
+    path.write_text(path.read_text()[:-20])
+    assert len(load_store(path)) == 3
+    default_accuracy.main(asked)
+    assert len(load_store(path)) == 4
+
+
 def test_the_full_study_has_clean_tables_and_all_levels(data):
     trials = list(contamination.trials_of(load("iris", data, mixed=True), contamination.LEVELS, 3, 1))
     conditions = [(t.place["kind"], t.place["level"]) for t in trials]
