@@ -39,6 +39,7 @@ from mixent.mixtures.explain import explain_rows
 from mixent.mixtures.fit_plan import Candidate, FitPlan, Outcome
 from mixent.mixtures.given_start import check_init, read_start, within_classes
 from mixent.mixtures.model import MixtureModel, select_columns, varying_columns
+from mixent.mixtures.online import with_past
 from mixent.mixtures.options import by_likelihood
 from mixent.warn import warn_notes
 
@@ -62,6 +63,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
 
     _unused: ClassVar[tuple[str, ...]] = ()  # parameters of `Search` that the estimator does not use
     _shares_components: ClassVar[bool] = False  # whether every class may use every component
+    covariance_: Any
 
     def __sklearn_tags__(self) -> CapableTags:
         return able(
@@ -184,8 +186,8 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         names = labels.classes[new].tolist()
         if self.problem_.class_prior is not None:
             raise ValueError(
-                f"class_prior has no entry for the new class {names[0]!r}; fit the classifier again on all rows with "
-                "the priors of all classes, or with class_prior='empirical'"
+                f"class_prior has no entry for the new class {names[0]!r}; fit the classifier again on all rows, with the "
+                "priors of all classes"
             )
         if not announced:
             counts = labels.likelihood[labels.known][:, new].sum(axis=0)
@@ -199,15 +201,14 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
 
         own = new[plan.class_rows()[new] > 0] if self._shares_components else new
         places = Places.of(self.params_.weights, self.classes_, plan.classes, own, self._shares_components)
-        past = self.statistics_.times(1.0 - self.forgetting)
-        extended = extend(self.problem_, self.params_, past, places, self._shares_components)
-        params = initialize(extended, plan, places, self._shares_components)
-        statistics = extend(self.problem_, self.params_, self.statistics_, places, self._shares_components).statistics
+        extended = extend(self.problem_, self.params_, self.statistics_, places, self._shares_components)
+        past = extended.statistics.times(1.0 - self.forgetting)
+        params = initialize(with_past(extended.problem, past), extended.params, plan, places, self._shares_components)
         if not self._shares_components:
             gaussian, names = self.problem_.family.gaussian, self.covariance_
             structure = names[0] if gaussian is None else new_structure(gaussian)
             self.covariance_ = [structure if c < 0 else names[c] for c in places.classes.tolist()]
-        self.problem_, self.params_, self.statistics_ = extended.problem, params, statistics
+        self.problem_, self.params_, self.statistics_ = extended.problem, params, extended.statistics
         self.classes_ = plan.classes
         self._set_n_components()
 
@@ -274,7 +275,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         self.run_ = replace(fitted.run, last=None)
         self.classes_ = labels.classes
         self.class_prior_ = fitted.params.weights.sum(axis=1)
-        self.covariance_: Any = candidate.structures[0] if candidate.shared else list(candidate.structures)
+        self.covariance_ = candidate.structures[0] if candidate.shared else list(candidate.structures)
         self.prior_rows_ = candidate.prior_rows
         self.search_, self.temperature_, self.path_ = outcome.records, outcome.temperature, outcome.path
         self._set_n_components()

@@ -10,6 +10,7 @@ import numpy as np
 
 from mixent.base.document import Content, Number, Table
 from mixent.base.result import MOST_ROWS, Result
+from mixent.base.text import count
 from mixent.core.arrays import Array
 from mixent.data.files import need_pandas
 
@@ -65,8 +66,8 @@ class CategoryProbabilities(Result):
         return pandas.DataFrame(self.values, columns=list(self.categories)).rename_axis(index=self.of)
 
     def _brief(self) -> str:
-        rows, values = self.shape
-        return f"{rows} {self.of}s, {values} values: {', '.join(map(str, self.categories))}"
+        values = count(len(self.categories), "value")
+        return f"{count(len(self), self.of)}, {values}: {', '.join(map(str, self.categories))}"
 
     def _content(self) -> list[Content]:
         rows: list[list[Any]] = [

@@ -21,7 +21,7 @@ from mixent.base.document import Content, Paragraph
 from mixent.base.document import Table as Cells
 from mixent.base.params import check_count
 from mixent.base.result import MOST_ROWS, Result
-from mixent.base.text import percent, readable
+from mixent.base.text import count, percent, readable
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.data import Origin, Table, imputed_like
 from mixent.families.gaussian.conditional import ConditionalGaussians
@@ -359,7 +359,7 @@ class ConditionalDistribution(Result):
 
     def _brief(self) -> str:
         n, K = self.weights.shape
-        return f"{n} rows, {int(self.missing.sum())} with missing values, {K} components"
+        return f"{count(n, 'row')}, {int(self.missing.sum())} with missing values, {count(K, 'component')}"
 
     def _content(self) -> list[Content]:
         cells: list[list[Any]] = []

@@ -20,7 +20,7 @@ from mixent.families.gaussian.prior import Prior
 from mixent.families.product import Components, ProductFamily
 from mixent.mixtures.fit_plan import FitPlan
 from mixent.mixtures.init import membership_moments, one_hot
-from mixent.mixtures.online import PastStatistics, with_past
+from mixent.mixtures.online import PastStatistics
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, MixtureStats
 
 
@@ -141,9 +141,10 @@ def _extend_tables(
     return replace(family, rows=rows), Categoricals(places.insert(params.log_probs, average))
 
 
-def initialize(extended: Extended, plan: FitPlan, places: Places, shared: bool) -> MixtureParams:
-    """Return the M-step from the statistics of earlier rows and the rows of new classes in their own components."""
-    problem, params = with_past(extended.problem, extended.statistics), extended.params
+def initialize(
+    problem: MixtureProblem, params: MixtureParams, plan: FitPlan, places: Places, shared: bool
+) -> MixtureParams:
+    """Return the M-step from the rows of new classes in their own components; `problem` includes the earlier rows."""
     rows = np.flatnonzero(np.isin(plan.codes, list(places.new)) & plan.positive)
     weight = plan.table.row_weights[rows]
     component = np.array([places.new[c] for c in plan.codes[rows].tolist()], dtype=int)
