@@ -109,8 +109,8 @@ def _labels(
         hint = "add it with --new-classes"
         return class_labels(rows.frame, data, target, classes, model, hint), []
     y = split_target(rows.frame, target)[1]
-    found = classes_of(y).tolist() if labelled_rows(y).any() else []
-    return y, [label for label in found if label not in classes]
+    present = classes_of(y).tolist() if labelled_rows(y).any() else []
+    return y, [label for label in present if label not in classes]
 
 
 def _update(

@@ -35,6 +35,7 @@ from mixent.data import (
     read_weights,
 )
 from mixent.families.gaussian.structures import get_structure
+from mixent.mixtures.conditional import ConditionalDistribution
 from mixent.mixtures.explain import explain_rows
 from mixent.mixtures.fit_plan import Candidate, FitPlan, Outcome
 from mixent.mixtures.given_start import check_init, read_start, within_classes
@@ -44,7 +45,6 @@ from mixent.mixtures.options import by_likelihood
 from mixent.warn import warn_notes
 
 if TYPE_CHECKING:
-    from mixent.mixtures.conditional import ConditionalDistribution
     from mixent.mixtures.training import TrainingPlan
 
 
@@ -170,13 +170,12 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
                 )
             return known
         try:
-            found = classes_of(y)
+            present = classes_of(y)
         except ValueError:  # label probabilities, or no labels; `read_labels` checks them
             return self.classes_
-        alike = (found.dtype.kind in "iuf") == (self.classes_.dtype.kind in "iuf") and (
-            found.dtype.kind in "iuf" or found.dtype.kind == self.classes_.dtype.kind
-        )
-        return np.union1d(self.classes_, found) if alike else self.classes_  # labels of another type are an error
+        numbers = present.dtype.kind in "iuf" and self.classes_.dtype.kind in "iuf"
+        alike = numbers or present.dtype.kind == self.classes_.dtype.kind
+        return np.union1d(self.classes_, present) if alike else self.classes_  # labels of another type are an error
 
     def _check_new_classes(self, labels: Labels, *, announced: bool) -> np.ndarray:
         """Return the positions of new classes, with a note on them unless they were announced."""
@@ -186,8 +185,8 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         names = labels.classes[new].tolist()
         if self.problem_.class_prior is not None:
             raise ValueError(
-                f"class_prior has no entry for the new class {names[0]!r}; fit the classifier again on all rows, with the "
-                "priors of all classes"
+                f"class_prior has no entry for the new class {names[0]!r}; fit again on all rows, with priors of all "
+                "classes"
             )
         if not announced:
             counts = labels.likelihood[labels.known][:, new].sum(axis=0)

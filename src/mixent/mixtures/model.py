@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -21,14 +21,12 @@ from mixent.core.driver import Run, Stop, run
 from mixent.core.proposals import Squarem
 from mixent.data import Schema, Table, drawn_rows, imputed_like, read_features
 from mixent.mixtures.category_probabilities import CategoryProbabilities
+from mixent.mixtures.conditional import ConditionalDistribution
 from mixent.mixtures.explain import typical
 from mixent.mixtures.fit_plan import FitPlan
 from mixent.mixtures.online import PastStatistics, past_statistics, with_past
 from mixent.mixtures.predict import RowFunction, block_resp, each_row, log_density, responsibilities
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, Ready
-
-if TYPE_CHECKING:
-    from mixent.mixtures.conditional import ConditionalDistribution
 
 
 def varying_columns(X: Array, weight: Array | None) -> tuple[np.ndarray, Array]:
@@ -243,8 +241,6 @@ class MixtureModel(FittedByRun, Estimator):
         return self._conditional(X, y).sample(n_samples, random_state=seed)
 
     def _conditional(self, X: Any, y: Any = None) -> ConditionalDistribution:
-        from mixent.mixtures.conditional import ConditionalDistribution  # loaded when used
-
         table = self._read(X)
         weights = self._responsibilities(table, self._label_likelihood(y, table.n_rows))
         family, params = self.problem_.family.gaussian, self.params_.components.gaussian
