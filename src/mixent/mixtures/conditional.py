@@ -386,14 +386,17 @@ def _mixture_quantile(weights: Array, means: Array, stds: Array, q: float) -> Ar
 
     It lies between the smallest and the largest quantile of the components.
     """
+    out = means[:, 0].copy()
+    uncertain = (stds > 0).all(axis=1)
+    weights, means, stds = weights[uncertain], means[uncertain], stds[uncertain]
     quantiles = means + stds * ndtri(q)
     low, high = quantiles.min(axis=1), quantiles.max(axis=1)
-    scale = np.where(stds > 0, stds, 1.0)
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        below = (weights * ndtr((middle[:, None] - means) / scale)).sum(axis=1) < q
+        below = (weights * ndtr((middle[:, None] - means) / stds)).sum(axis=1) < q
         low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.where((stds > 0).any(axis=1), 0.5 * (low + high), means[:, 0])
+    out[uncertain] = 0.5 * (low + high)
+    return out
 
 
 def _draw_numbers(gaussians: ConditionalGaussians, component: np.ndarray, rng: np.random.Generator) -> Array:
