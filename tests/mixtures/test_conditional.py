@@ -284,3 +284,26 @@ def test_the_same_seed_as_the_estimator_by_default():
     X, _ = table()
     model = fitted("mixture", "VVI")
     assert model.sample_conditional(X)[0].equals(model.sample_conditional(X, random_state=0)[0])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_dates_are_days_and_come_back_as_dates(library):
+    rng = np.random.default_rng(0)
+    day = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, 80), unit="D")
+    frame = pd.DataFrame({"day": day, "x": rng.normal(size=80)})
+    frame.loc[[0, 3], "day"], frame.loc[[1, 3], "x"] = pd.NaT, np.nan
+    rows = {"pandas": lambda: frame, "polars": lambda: pl.from_pandas(frame)}
+    rows["pyarrow"] = lambda: pl.from_pandas(frame).to_arrow()
+    X = rows[library]()
+    model = GaussianMixture(2, random_state=0).fit(X)
+    distribution = model.conditional(X)
+    (filled,) = distribution.sample(random_state=0)
+    np.testing.assert_allclose(
+        distribution.log_density(filled)[1], (model.score_samples(filled) - model.score_samples(X))[1], rtol=1e-9
+    )
+    middle = distribution.quantile(0.5, "day")
+    np.testing.assert_array_equal(middle[1:3], (day[1:3] - pd.Timestamp("1970-01-01")).days)
+    np.testing.assert_array_equal(middle, distribution.quantile(0.5, 0))
+    assert type(filled) is type(X) and type(distribution.mean()) is type(X)
+    if library == "pandas":
+        assert filled["day"].dtype == frame["day"].dtype and not filled.isna().any().any()

@@ -89,7 +89,8 @@ class ConditionalDistribution(Result):
 
     ``distribution[i]`` is that of row i, a `ConditionalRow`. A constant column has its constant value with certainty,
     and is left out of `log_density`, as in `score_samples`. A category that did not occur in training is taken as
-    missing, but kept in samples.
+    missing, but kept in samples. A date is in days since 1970-01-01, with columns for the parts of the year and the
+    week; in samples it is a date.
 
     Parameters
     ----------
@@ -249,10 +250,13 @@ class ConditionalDistribution(Result):
         return names.index(self._name(column, names, "numeric"))
 
     def _name(self, column: Any, names: list[str], kind: str) -> str:
-        """Return the name of a column of this kind, given by its name or by its position in the user's table."""
-        inputs, name = self.table.schema.inputs, column
+        """Return the name of a column of the model, given by its name or by that or the position of a user's column."""
+        schema, name = self.table.schema, column
+        inputs = {given.name: given for given in schema.inputs}
         if isinstance(column, (int, np.integer)) and -len(inputs) <= column < len(inputs):
-            name = inputs[column].name
+            name = schema.inputs[column].name
+        if name in inputs and inputs[name].columns:
+            name = schema.names[inputs[name].columns[0]]  # of a date, its days
         if name not in names:
             raise ValueError(f"{column!r} is not a {kind} column of the model; choose one of {', '.join(names[:20])}")
         return str(name)
