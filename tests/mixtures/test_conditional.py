@@ -307,3 +307,17 @@ def test_dates_are_days_and_come_back_as_dates(library):
     assert type(filled) is type(X) and type(distribution.mean()) is type(X)
     if library == "pandas":
         assert filled["day"].dtype == frame["day"].dtype and not filled.isna().any().any()
+
+
+def test_draws_have_the_conditional_covariance():
+    rng = np.random.default_rng(0)
+    root = np.array([[1.0, 0.0, 0.0], [3.0, 0.5, 0.0], [-2.0, 1.0, 0.3]])
+    model = GaussianMixture(1, "VVV", prior=None).fit(rng.normal(size=(500, 3)) @ root.T)
+    rows = np.tile([0.7, np.nan, np.nan], (40_000, 1))
+    (drawn,) = model.sample_conditional(rows, random_state=0)
+    exact = model.conditional(rows[:1])[0]
+    scale = np.sqrt(np.outer(exact.std(), exact.std()) / len(rows)).max()
+    C = model.covariances_[0]
+    np.testing.assert_allclose(exact.cov(), C[1:, 1:] - np.outer(C[1:, 0], C[0, 1:]) / C[0, 0], rtol=1e-9)
+    np.testing.assert_allclose(np.cov(drawn[:, 1:].T), exact.cov(), atol=0.02)
+    np.testing.assert_allclose(drawn[:, 1:].mean(axis=0), exact.mean(), atol=5 * scale)

@@ -207,3 +207,16 @@ def test_adjusted_priors_and_imputation_know_the_new_class(mixed):
     np.testing.assert_allclose(model.adjust_priors(X[y == "b"]).class_prior_[1], 1.0, atol=0.05)
     assert not model.impute(X, y).isna().any().any()
     assert set(model.sample(500, random_state=0)[1]) == {"a", "b", "c"}
+
+
+@note
+def test_old_classes_use_a_new_shared_component_and_new_classes_the_old_ones():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)) + np.repeat([[0.0, 0.0], [6.0, 0.0]], 100, axis=0), np.repeat([0, 1], 100)
+    model = SharedMixtureClassifier(2, "VVV", random_state=0).fit(X, y)
+    far, near = rng.normal([0.0, 9.0], size=(150, 2)), rng.normal(size=(50, 2))
+    model.partial_fit(np.r_[far, near], np.r_[np.repeat([2, 0], [100, 50]), np.full(50, 2)])
+    by_class = model.weights_ / model.class_prior_[:, None]
+    new, first = model.means_[:, 1].argmax(), np.abs(model.means_).sum(axis=1).argmin()
+    np.testing.assert_allclose(by_class[0, new], 50 / 150, atol=0.02)
+    np.testing.assert_allclose(by_class[2, [new, first]], [100 / 150, 50 / 150], atol=0.02)
