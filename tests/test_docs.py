@@ -10,6 +10,15 @@ from mixent import MEDNoveltyDetector, MEDTreeClassifier
 from .pages import ROOT, blocks, commands, python_blocks
 
 
+def test_the_page_on_mixtures_runs_as_printed():
+    names = {}
+    for block in python_blocks("docs/mixtures.md"):
+        exec(block, names)
+    assert abs(names["estimate"] - 74) < 3 * names["std_error"]  # 70 + half of the distance of the groups
+    one = names["people"]["weight"]
+    assert np.sqrt(names["within"]) < names["std_error"] < 1.1 * one.std() / np.sqrt(one.count())
+
+
 def test_the_page_on_training_runs_as_printed():
     names = {}
     for block in python_blocks("docs/discriminative.md"):

@@ -45,3 +45,33 @@ def test_a_model_of_arrays_is_imputed_by_position(mixent):
     pd.DataFrame(X, columns=["x0", "x1"]).to_csv("d.csv", index=False)
     assert mixent("impute", "j.mixent", "d.csv", "-o", "full.csv").exit_code == 0
     assert pd.read_csv("full.csv")["x1"][0] == pytest.approx(mx.load("j.mixent").impute(X)[0, 1])
+
+
+def test_a_classifier_fills_given_the_class_where_the_target_is_named(mixent, stock):
+    result = mixent("impute", "{stock}/model.mixent", "{stock}/some.csv", "-o", "full.csv", "-t", "class")
+    assert result.exit_code == 0, result.output
+    old, new, model = read_frame(stock / "some.csv"), read_frame("full.csv"), mx.load(stock / "model.mixent")
+    expected = model.impute(old[FEATURES], old["class"])
+    assert new["size"].tolist() == pytest.approx(expected["size"].tolist())
+    assert new["class"].isna().tolist() == old["class"].isna().tolist()  # labels are not filled
+    without = mixent("impute", "{stock}/model.mixent", "{stock}/some.csv", "-o", "other.csv")
+    assert without.exit_code == 0 and not np.allclose(read_frame("other.csv")["size"], new["size"])
+
+
+def test_draws_are_written_below_each_other(mixent, stock):
+    args = ("impute", "{stock}/model.mixent", "{stock}/data.csv", "--draws", 3, "--seed", 7)
+    result = mixent(*args, "-o", "drawn.csv", "-t", "class")
+    assert result.exit_code == 0, result.output
+    old, new, model = read_frame(stock / "data.csv"), read_frame("drawn.csv"), mx.load(stock / "model.mixent")
+    assert new.columns.tolist() == ["draw", *old.columns]
+    assert new["draw"].tolist() == [1] * 60 + [2] * 60 + [3] * 60
+    expected = model.sample_conditional(old[FEATURES], 3, y=old["class"], random_state=7)
+    for i, table in enumerate(expected):
+        part = new[new["draw"] == i + 1].reset_index(drop=True)
+        assert part["size"].tolist() == pytest.approx(table["size"].tolist())
+        assert part["color"].tolist() == table["color"].tolist()
+        pd.testing.assert_series_equal(part["w"], old["w"])
+    assert mixent(*args, "-o", "again.csv", "-t", "class").exit_code == 0
+    pd.testing.assert_frame_equal(read_frame("again.csv"), new)
+    clusters = mixent("impute", "{stock}/clusters.mixent", "{stock}/data.csv", "--draws", 2, "-o", "c.parquet", "-q")
+    assert clusters.exit_code == 0 and len(pd.read_parquet("c.parquet")) == 120

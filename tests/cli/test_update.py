@@ -36,3 +36,19 @@ def test_update_to_another_file_and_of_clusters(mixent, model, stock):
     result = mixent("update", "{stock}/clusters.mixent", "{stock}/data.csv", "-o", "c.mixent")
     assert result.exit_code == 0, result.output
     assert isinstance(mx.load("c.mixent"), mx.GaussianMixture)
+
+
+def test_a_new_class_is_added_where_it_is_allowed(mixent, model, stock):
+    frame = pd.read_csv(stock / "data.csv")
+    frame["class"] = np.where(frame.index % 3 == 0, "maybe", frame["class"])
+    frame["size"] = frame["size"] + 8 * (frame["class"] == "maybe")
+    frame.to_csv("new.csv", index=False)
+    result = mixent("update", model, "new.csv", "-t", "class", "--new-classes")
+    assert result.exit_code == 0, result.output
+    found, X = mx.load(model), frame[["size", "count", "color"]]
+    assert found.classes_.tolist() == ["maybe", "no", "yes"]
+    expected = mx.load(stock / "model.mixent").partial_fit(X, frame["class"], classes=["maybe", "no", "yes"])
+    np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
+    assert found.score(X, frame["class"]) > 0.8
+    same = mixent("update", model, "{stock}/data.csv", "-t", "class", "--new-classes")  # none is new
+    assert same.exit_code == 0 and "New class" not in same.stdout

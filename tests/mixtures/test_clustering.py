@@ -48,6 +48,17 @@ def test_criteria_are_their_formulas(draw, name):
     assert mixture.icl(X) == pytest.approx(-2 * log_lik + free * np.log(120) + 2 * entropy, rel=1e-12)
 
 
+@pytest.mark.parametrize("method", ["score", "bic", "aic", "icl"])
+def test_in_criteria_too_a_weight_is_the_row_that_often(draw, method):
+    X, _ = draw(n=120, d=4, missing=0.1)
+    measure = getattr(GaussianMixture(3, random_state=0).fit(X), method)
+    weight = np.random.default_rng(0).integers(0, 4, len(X))
+    assert measure(X, sample_weight=weight) == pytest.approx(measure(np.repeat(X, weight, axis=0)), rel=1e-12)
+    assert measure(X, sample_weight=np.ones(len(X))) == pytest.approx(measure(X), rel=1e-12)
+    if method == "score":
+        assert measure(X, sample_weight=0.3 * weight) == pytest.approx(measure(X, sample_weight=weight), rel=1e-12)
+
+
 @pytest.mark.parametrize(("word", "name"), [("spherical", "VII"), ("diag", "VVI"), ("tied", "EEE"), ("full", "VVV")])
 def test_criteria_have_the_sign_of_scikit_learn_and_the_same_optimum(draw, word, name):
     X, _ = draw(n=300, gap=4.0)

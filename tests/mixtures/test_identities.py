@@ -195,3 +195,12 @@ def test_the_scale_and_origin_of_a_column_do_not_matter(draw, soft_start):
     np.testing.assert_allclose(other.means_, a * one.means_ + b, rtol=1e-7)
     np.testing.assert_allclose(other.covariances_, one.covariances_ * np.outer(a, a), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(other.predict_proba(a * X + b), one.predict_proba(X), atol=1e-8)
+
+
+def test_in_accuracy_too_a_weight_is_the_row_that_often(draw):
+    X, label = draw()
+    y = np.where(np.arange(len(X)) % 5 == 0, None, np.array(["a", "b", "c"])[label])  # some rows are unlabelled
+    model = MixtureClassifier(1).fit(X, y)
+    weight = np.random.default_rng(0).integers(0, 4, len(X))
+    twice = model.score(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert model.score(X, y, sample_weight=weight) == pytest.approx(twice, rel=1e-12)

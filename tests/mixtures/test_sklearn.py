@@ -219,6 +219,7 @@ def test_sample_weight_is_routed(table):
         whole = pipe if PIPELINES_SCORE else model
         scores = cross_validate(whole, X, y, params={"sample_weight": weight}, cv=3, error_score="raise")["test_score"]
         mixture = GaussianMixture(2, random_state=0).set_fit_request(sample_weight=True)
+        mixture.set_score_request(sample_weight=True)
         cross_validate(mixture, X, params={"sample_weight": weight}, cv=3, error_score="raise")
     assert np.isfinite(scores).all()
     Z = StandardScaler().fit_transform(X)

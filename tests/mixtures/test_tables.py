@@ -38,7 +38,13 @@ def test_the_columns_are_typed_and_named(model):
     assert [c.kind for c in model.schema_.columns] == ["continuous", "categorical", "continuous", "boolean"]
     assert model.means_.shape == (2, 2) and set(model.category_probabilities_) == {"color", "new"}
     assert model.category_probabilities_["color"].shape == (2, 3)
-    np.testing.assert_allclose(model.category_probabilities_["color"].sum(axis=1), 1.0)
+    colors = model.category_probabilities_["color"]
+    np.testing.assert_allclose(np.sum(colors, axis=1), 1.0)
+    assert colors.categories == ("blue", "green", "red") and len(colors) == 2
+    np.testing.assert_array_equal(colors["red"], np.asarray(colors)[:, 2])
+    assert colors.frame().columns.tolist() == ["blue", "green", "red"] and colors.frame().index.name == "component"
+    np.testing.assert_array_equal(colors.frame(), colors)
+    assert model.category_probabilities_["new"].categories == (False, True)
 
 
 def test_category_tables_are_smoothed_shares(mixed, model):

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
-from mixent import MixtureClassifier
+from mixent import DataWarning, MixtureClassifier
 from mixent.options import MixturePrior
 
 X, Y = load_iris(return_X_y=True)
@@ -153,3 +153,12 @@ def test_absent_joint_log_probabilities():
     joint = model.predict_log_proba(X) + model.score_samples(X)[:, None]
     assert not hasattr(model, "predict_joint_log_proba")
     close(joint, GaussianNB(var_smoothing=0).fit(X, Y).predict_joint_log_proba(X), atol=1e-7)
+
+
+def test_different_new_classes_in_later_batches():
+    """A later batch may have labels of new classes, which are added with a note; GaussianNB refuses them."""
+    early = Y < 2
+    model = MixtureClassifier(1, "VVI").partial_fit(X[early], Y[early])
+    with pytest.warns(DataWarning, match="new class"):
+        model.partial_fit(X[~early], Y[~early])
+    assert model.classes_.tolist() == [0, 1, 2] and model.score(X, Y) > 0.9

@@ -55,7 +55,21 @@ def test_covered_information_criteria(tables, fits, name):
 def test_covered_class_probabilities_of_answers(tables, fits):
     probabilities = fits["mixed"].category_probabilities_
     assert list(probabilities) == list("abcd") and probabilities["a"].shape == (2, 3)
-    np.testing.assert_allclose(sum(p.sum() for p in probabilities.values()), 8)
+    np.testing.assert_allclose(sum(np.sum(p) for p in probabilities.values()), 8)
+
+
+def test_covered_names_of_answers(fits):
+    answers = fits["mixed"].category_probabilities_["a"]
+    assert list(answers.frame()) == ["answer 0", "answer 1", "answer 2"]
+    np.testing.assert_array_equal(answers["answer 1"], np.asarray(answers)[:, 1])
+
+
+def test_covered_weights_in_criteria(tables, fits):
+    weight = np.random.default_rng(0).integers(1, 3, len(tables["mixed"]))
+    twice = tables["mixed"].iloc[np.repeat(np.arange(len(weight)), weight)]
+    for name in ("score", "bic", "aic"):
+        measure = getattr(fits["mixed"], name)
+        assert measure(tables["mixed"], sample_weight=weight) == pytest.approx(measure(twice), rel=1e-10)
 
 
 def test_covered_posteriors_and_modal_assignment(tables, fits):

@@ -35,7 +35,8 @@ MEANINGS = {  # capability -> its title, and what "yes" means
     "sampling": ("sampling", "`sample` draws new rows"),
     "imputation": (
         "imputation",
-        "`impute` replaces missing values by the expected number or the most probable category",
+        "`impute` replaces missing values by the expected number or the most probable category; models with sampling "
+        "also draw them (`sample_conditional`)",
     ),
     "batches": ("batches", "`partial_fit` learns from new rows without the old ones"),
     "shifted_priors": ("shifted priors", "corrects for a batch in which classes are more or less frequent"),

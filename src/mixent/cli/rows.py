@@ -144,8 +144,10 @@ def _hint_at_names(path: Path, used: Sequence[str], columns: Sequence[str]) -> N
             current_screen().warn(f"{path} has no column {name!r}, but {close[0]!r}; if that is the same, rename it")
 
 
-def class_labels(frame: pd.DataFrame, path: Path, target: str, classes: Sequence[Hashable], model: Path) -> pd.Series:
-    """The column of labels, which must be classes of the model."""
+def class_labels(
+    frame: pd.DataFrame, path: Path, target: str, classes: Sequence[Hashable], model: Path, hint: str = ""
+) -> pd.Series:
+    """The column of labels, which must be classes of the model; `hint` is what to do otherwise."""
     from mixent.data import split_target
 
     need_columns(path, frame.columns, [target])
@@ -155,6 +157,6 @@ def class_labels(frame: pd.DataFrame, path: Path, target: str, classes: Sequence
     if strange:
         raise ValueError(
             f"{path}, column {target!r} (--target): {strange[0]!r} is not a class of {model}; its classes are "
-            f"{listed([str(c) for c in classes])}"
+            f"{listed([str(c) for c in classes])}{f'; {hint}' if hint else ''}"
         )
     return y

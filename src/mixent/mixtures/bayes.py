@@ -21,15 +21,29 @@ from mixent.base.params import check_choice, check_count, check_flag, check_posi
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.base.shapley import Games
+from mixent.base.text import count
 from mixent.core.arrays import Array
 from mixent.core.observers import Progress
-from mixent.data import Labels, Schema, Table, check_spread, keep_notes, read_features, read_labels, read_weights
+from mixent.data import (
+    Labels,
+    Schema,
+    Table,
+    check_spread,
+    classes_of,
+    keep_notes,
+    read_features,
+    read_labels,
+    read_weights,
+)
 from mixent.families.gaussian.structures import get_structure
+from mixent.mixtures.conditional import ConditionalDistribution
 from mixent.mixtures.explain import explain_rows
 from mixent.mixtures.fit_plan import Candidate, FitPlan, Outcome
 from mixent.mixtures.given_start import check_init, read_start, within_classes
 from mixent.mixtures.model import MixtureModel, select_columns, varying_columns
+from mixent.mixtures.online import with_past
 from mixent.mixtures.options import by_likelihood
+from mixent.warn import warn_notes
 
 if TYPE_CHECKING:
     from mixent.mixtures.training import TrainingPlan
@@ -50,6 +64,8 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
 
     _unused: ClassVar[tuple[str, ...]] = ()  # parameters of `Search` that the estimator does not use
     uniform_share_: float = 0.0  # of the uniform distribution in the probabilities
+    _shares_components: ClassVar[bool] = False  # whether every class may use every component
+    covariance_: Any
 
     def __sklearn_tags__(self) -> CapableTags:
         return able(
@@ -115,13 +131,18 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         log-likelihood of the earlier rows never decreases. The statistics of earlier rows are multiplied by
         1 - `forgetting` in each call.
 
+        A later batch may have labels of a new class, with a note (`DataWarning`) unless `classes` announces it. The
+        class is added, with one component of its own that is initialized from its rows in the batch and has the prior
+        of the fitted model. Where classes share components, all classes may use the new one.
+
         Parameters
         ----------
         X, y, sample_weight
             See `fit`.
         classes : list of all class labels, optional
-            Needed in the first call if its rows do not contain all classes. A class without rows needs a single
-            component, or shared ones; its probability is practically 0 until it has rows.
+            Needed in the first call if its rows do not contain all classes. In later calls it may have new classes. A
+            class without rows needs a single component, or shared ones; its probability is practically 0 until it has
+            rows.
 
         Returns
         -------
@@ -132,15 +153,68 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             return self._fit(X, y, sample_weight, classes)
         self._check_statistics()
         table = read_features(self, X, reset=False)
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(
-                f"classes must be those of the first call, {self.classes_.tolist()}; got {list(classes)!r}"
-            )
-        labels = read_labels(y, table.n_rows, classes=self.classes_, some=False)
+        labels = read_labels(y, table.n_rows, classes=self._known_classes(y, classes), some=False)
         weight = read_weights(sample_weight, table.n_rows)
-        self._update(self._make_plan(table, self.varying_, labels, weight, some=False))
+        new = self._check_new_classes(labels, announced=classes is not None)
+        plan = self._make_plan(table, self.varying_, labels, weight, some=False)
+        if len(new):
+            self._add_classes(plan, new)
+        self._update(plan)
         self.class_prior_ = self.params_.weights.sum(axis=1)
         return self
+
+    def _known_classes(self, y: Any, classes: Any) -> np.ndarray:
+        """Return the classes of the model and those that are new: in `classes` if given, else in y."""
+        if classes is not None:
+            if not np.isin(self.classes_, known := np.unique(classes)).all():
+                raise ValueError(
+                    f"classes must include those of the model, {self.classes_.tolist()}; got {list(classes)!r}"
+                )
+            return known
+        try:
+            present = classes_of(y)
+        except ValueError:  # label probabilities, or no labels; `read_labels` checks them
+            return self.classes_
+        numbers = present.dtype.kind in "iuf" and self.classes_.dtype.kind in "iuf"
+        alike = numbers or present.dtype.kind == self.classes_.dtype.kind
+        return np.union1d(self.classes_, present) if alike else self.classes_  # labels of another type are an error
+
+    def _check_new_classes(self, labels: Labels, *, announced: bool) -> np.ndarray:
+        """Return the positions of new classes, with a note on them unless they were announced."""
+        new = np.flatnonzero(~np.isin(labels.classes, self.classes_))
+        if not len(new):
+            return new
+        names = labels.classes[new].tolist()
+        if self.problem_.class_prior is not None:
+            raise ValueError(
+                f"class_prior has no entry for the new class {names[0]!r}; fit again on all rows, with priors of all "
+                "classes"
+            )
+        if not announced:
+            counts = labels.likelihood[labels.known][:, new].sum(axis=0)
+            texts = [f"{name!r} ({count(int(n), 'row')})" for name, n in zip(names, counts)]
+            warn_notes([f"y has labels of a new class, which is added to the classes: {', '.join(texts)}"])
+        return new
+
+    def _add_classes(self, plan: FitPlan, new: np.ndarray) -> None:
+        """Add classes and their components to the fitted model, before EM on the rows of the plan."""
+        from mixent.mixtures.new_classes import Places, extend, initialize, new_structure  # loaded when used
+
+        own = new[plan.class_rows()[new] > 0] if self._shares_components else new
+        places = Places.of(self.params_.weights, self.classes_, plan.classes, own, self._shares_components)
+        extended = extend(self.problem_, self.params_, self.statistics_, places, self._shares_components)
+        past = extended.statistics.times(1.0 - self.forgetting)
+        params = initialize(with_past(extended.problem, past), extended.params, plan, places, self._shares_components)
+        if not self._shares_components:
+            gaussian, names = self.problem_.family.gaussian, self.covariance_
+            structure = names[0] if gaussian is None else new_structure(gaussian)
+            self.covariance_ = [structure if c < 0 else names[c] for c in places.classes.tolist()]
+        self.problem_, self.params_, self.statistics_ = extended.problem, params, extended.statistics
+        self.classes_ = plan.classes
+        self._set_n_components()
+
+    def _set_n_components(self) -> None:
+        """Set `n_components_` from the fitted weights."""
 
     def _check(self) -> None:
         if isinstance(self.n_components, str):
@@ -202,10 +276,11 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         self.run_ = replace(fitted.run, last=None)
         self.classes_ = labels.classes
         self.class_prior_ = fitted.params.weights.sum(axis=1)
-        self.covariance_: Any = candidate.structures[0] if candidate.shared else list(candidate.structures)
+        self.covariance_ = candidate.structures[0] if candidate.shared else list(candidate.structures)
         self.prior_rows_ = candidate.prior_rows
         self.search_, self.temperature_, self.path_ = outcome.records, outcome.temperature, outcome.path
         self.uniform_share_ = outcome.uniform_share
+        self._set_n_components()
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithms of `predict_proba`, in nats.
@@ -242,6 +317,69 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
 
     def _sample_label(self, label: np.ndarray, component: np.ndarray) -> np.ndarray:
         return self.classes_[label]
+
+    def impute(self, X: Any, y: Any = None) -> Any:
+        """Replace missing values by their conditional expectations (numeric) or most probable values (categorical).
+
+        Observed values are returned unchanged; missing values of integer columns are replaced by integers.
+
+        Parameters
+        ----------
+        X : table of n rows
+        y : (n,) labels or (n, C) label probabilities, optional
+            With labels, missing values are those expected in the class of the row. None, NaN or "" for a row without a
+            label, which is imputed from all classes.
+
+        Returns
+        -------
+        A DataFrame like X (same library, index, columns and types), or an array if X is one (of objects if there are
+        categories).
+        """
+        return self._imputed(X, y)
+
+    def conditional(self, X: Any, y: Any = None) -> ConditionalDistribution:
+        """Return the exact distribution of the missing values of each row, given its observed values.
+
+        It is a mixture: of Gaussians in the missing numeric columns, and of independent categorical distributions in
+        the missing categorical columns. Its weights are those of the densities, without `temperature_`.
+
+        Parameters
+        ----------
+        X : table of n rows
+        y : (n,) labels or (n, C) label probabilities, optional
+            With labels, the distribution is also given the class of the row; None, NaN or "" for a row without a label.
+
+        Returns
+        -------
+        ConditionalDistribution
+            With the methods `mean`, `std`, `quantile`, `interval`, `probabilities`, `log_density` and `sample`.
+        """
+        return self._conditional(X, y)
+
+    def sample_conditional(self, X: Any, n_samples: int = 1, *, y: Any = None, random_state: Any = None) -> list[Any]:
+        """Draw the missing values of X from their distribution given the observed values, for multiple imputation.
+
+        Parameters
+        ----------
+        X : table of n rows
+        n_samples : int
+            Number of tables.
+        y : (n,) labels or (n, C) label probabilities, optional
+            With labels, missing values are drawn given the class of the row. If the completed tables are used to study
+            the relation of X and y, pass y: otherwise the relation is weakened.
+        random_state : int, RandomState or None
+            None uses the `random_state` of the estimator.
+
+        Returns
+        -------
+        list of `n_samples` tables
+            Each like X (same library, index, columns and types) without missing values. Observed values are unchanged;
+            integer columns have integers.
+        """
+        return self._sample_conditional(X, n_samples, random_state, y)
+
+    def _label_likelihood(self, y: Any, n_rows: int) -> Array | None:
+        return None if y is None else read_labels(y, n_rows, classes=self.classes_, some=False).likelihood
 
     @property
     def weights_(self) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mixent.base.params import check_count, check_flag
 from mixent.core.observers import Progress
-from mixent.data import Labels, Schema
+from mixent.data import Labels
 from mixent.families.gaussian.structures import get_structure
 from mixent.mixtures.bayes import BayesMixture
 from mixent.mixtures.fit_plan import Candidate, FitPlan, Outcome
@@ -220,9 +220,8 @@ class MixtureClassifier(BayesMixture):
 
         return replace(outcome, fitted=train(plan, starts, training, show), temperature=1.0)
 
-    def _set_fitted(self, outcome: Outcome, labels: Labels, schema: Schema) -> None:
-        super()._set_fitted(outcome, labels, schema)
-        self.n_components_ = (outcome.fitted.params.weights > 0).sum(axis=1)
+    def _set_n_components(self) -> None:
+        self.n_components_ = (self.params_.weights > 0).sum(axis=1)
 
     def _check(self) -> None:
         super()._check()

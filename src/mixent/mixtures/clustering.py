@@ -14,7 +14,7 @@ from mixent.base.capabilities import IGNORED, NOTHING, CapableTags, able
 from mixent.base.convergence import warn_unconverged
 from mixent.base.params import check_count, check_flag, check_positive, check_share
 from mixent.base.progress import progress_bar
-from mixent.core.arrays import Array
+from mixent.core.arrays import Array, weighted_total
 from mixent.core.starts import Starts
 from mixent.data import Schema, Table, check_spread, keep_notes, read_features, read_weights
 from mixent.families.gaussian.structures import COVARIANCES, get_structure
@@ -94,8 +94,9 @@ class GaussianMixture(DensityMixin, MixtureModel):
         Covariances of the numeric columns.
     precisions_ : (K, d, d) array
         Inverses of the covariances; constant columns have an infinite precision.
-    category_probabilities_ : dict of column -> (K, values) array
-        Probabilities of the values of each categorical column.
+    category_probabilities_ : dict of column -> CategoryProbabilities
+        Probabilities of the values of each categorical column: a (K, values) table whose columns are named by the
+        values, such as ``category_probabilities_["color"]["red"]``; `numpy.asarray` returns the array.
     n_components_ : int
         Number of components.
     covariance_ : str or None
@@ -387,36 +388,80 @@ class GaussianMixture(DensityMixin, MixtureModel):
         """
         return self.fit(X, y, sample_weight).predict(X)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log density per row, in nats.
 
         Parameters
         ----------
         X : table of n rows
         y : ignored
+        sample_weight : (n,) array, optional
+            A weight of 2 is equivalent to repeating the row.
 
         Returns
         -------
         float
         """
-        return float(self.score_samples(X).mean())
+        log_lik, n_rows = self._log_likelihood(self._read(X), sample_weight)
+        return log_lik / n_rows
 
-    def bic(self, X: Any) -> float:
-        """Return the Bayesian information criterion of the model on X; lower is better."""
-        log_density = self.score_samples(X)
-        return float(-2 * log_density.sum() + self.n_parameters_ * np.log(len(log_density)))
+    def bic(self, X: Any, sample_weight: Any = None) -> float:
+        """Return the Bayesian information criterion of the model on X; lower is better.
 
-    def aic(self, X: Any) -> float:
-        """Return the Akaike information criterion of the model on X; lower is better."""
-        return float(-2 * self.score_samples(X).sum() + 2 * self.n_parameters_)
+        Parameters
+        ----------
+        X : table of n rows
+        sample_weight : (n,) array, optional
+            A weight of 2 is equivalent to repeating the row; the number of rows is the sum of the weights.
 
-    def icl(self, X: Any) -> float:
+        Returns
+        -------
+        float
+        """
+        log_lik, n_rows = self._log_likelihood(self._read(X), sample_weight)
+        return float(-2 * log_lik + self.n_parameters_ * np.log(n_rows))
+
+    def aic(self, X: Any, sample_weight: Any = None) -> float:
+        """Return the Akaike information criterion of the model on X; lower is better.
+
+        Parameters
+        ----------
+        X, sample_weight
+            See `bic`.
+
+        Returns
+        -------
+        float
+        """
+        return -2 * self._log_likelihood(self._read(X), sample_weight)[0] + 2 * self.n_parameters_
+
+    def icl(self, X: Any, sample_weight: Any = None) -> float:
         """Return BIC plus twice the entropy of the responsibilities, which favors separated components.
 
         Lower is better.
+
+        Parameters
+        ----------
+        X, sample_weight
+            See `bic`.
+
+        Returns
+        -------
+        float
         """
         table = self._read(X)
-        return self.bic(table) + 2 * entropy_of(self.predict_proba(table)).sum()
+        entropy, _ = self._total(entropy_of(self.predict_proba(table)), sample_weight)
+        return self.bic(table, sample_weight) + 2 * entropy
+
+    def _log_likelihood(self, table: Table, sample_weight: Any) -> tuple[float, float]:
+        """Return the log-likelihood and the number of rows."""
+        return self._total(self._log_density(table), sample_weight)
+
+    @staticmethod
+    def _total(values: Array, sample_weight: Any) -> tuple[float, float]:
+        """Return the sum of the values of all rows, and the number of rows, which is the sum of the weights."""
+        weight = read_weights(sample_weight, len(values))
+        return weighted_total(values, weight), float(len(values) if weight is None else weight.sum())
 
 
 def plain_candidate(plan: FitPlan, n_components: int, name: str) -> Candidate:

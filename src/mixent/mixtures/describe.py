@@ -204,7 +204,7 @@ def _likely_values(model: MixtureModel) -> dict[str, list[str]]:
     for position in schema.categorical[:COLUMNS]:
         column = schema.columns[position]
         probs = tables[column.name]
-        columns[str(column.name)] = [f"{column.categories[p.argmax()]} ({percent(float(p.max()))})" for p in probs]
+        columns[str(column.name)] = [f"{probs.categories[p.argmax()]} ({percent(float(p.max()))})" for p in probs]
     return columns
 
 

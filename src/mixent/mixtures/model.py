@@ -20,6 +20,8 @@ from mixent.core.blocks import Block
 from mixent.core.driver import Run, Stop, run
 from mixent.core.proposals import Squarem
 from mixent.data import Schema, Table, drawn_rows, imputed_like, read_features
+from mixent.mixtures.category_probabilities import CategoryProbabilities
+from mixent.mixtures.conditional import ConditionalDistribution
 from mixent.mixtures.explain import typical
 from mixent.mixtures.fit_plan import FitPlan
 from mixent.mixtures.online import PastStatistics, past_statistics, with_past
@@ -85,12 +87,12 @@ class MixtureModel(FittedByRun, Estimator):
         check_is_fitted(self)
         return read_features(self, X, reset=False)
 
-    def _block(self, table: Table) -> Block:
+    def _block(self, table: Table, label: Array | None = None) -> Block:
         """Return the block of the varying columns."""
-        return select_columns(table, self.varying_)
+        return select_columns(table, self.varying_, label)
 
-    def _each(self, table: Table, function: RowFunction, width: int | None = None) -> Array:
-        return each_row(self.problem_, self.params_, self._block(table), function, width, self.n_jobs)
+    def _each(self, table: Table, function: RowFunction, width: int | None = None, label: Array | None = None) -> Array:
+        return each_row(self.problem_, self.params_, self._block(table, label), function, width, self.n_jobs)
 
     def score_samples(self, X: Any) -> Array:
         """Return the log density of each row, in nats; low values indicate outliers.
@@ -108,8 +110,9 @@ class MixtureModel(FittedByRun, Estimator):
     def _log_density(self, table: Table) -> Array:
         return log_density(self.problem_, self.params_, self._block(table), self.n_jobs)
 
-    def _responsibilities(self, table: Table) -> Array:
-        return responsibilities(self.problem_, self.params_, self._block(table), self.n_jobs)
+    def _responsibilities(self, table: Table, label: Array | None = None) -> Array:
+        """Return p(component | x), (n, K), given label likelihoods (n, C) if there are any."""
+        return responsibilities(self.problem_, self.params_, self._block(table, label), self.n_jobs)
 
     def _log_components(self, table: Table) -> Array:
         """Return log f_k(x_n), (K, n)."""
@@ -167,10 +170,17 @@ class MixtureModel(FittedByRun, Estimator):
         A DataFrame like X (same library, index, columns and types), or an array if X is one (of objects if there are
         categories).
         """
-        table = self._read(X)
-        return imputed_like(X, table, *self._impute(table))
+        return self._imputed(X)
 
-    def _impute(self, table: Table) -> tuple[Array, np.ndarray | None]:
+    def _imputed(self, X: Any, y: Any = None) -> Any:
+        table = self._read(X)
+        return imputed_like(X, table, *self._impute(table, self._label_likelihood(y, table.n_rows)))
+
+    def _label_likelihood(self, y: Any, n_rows: int) -> Array | None:
+        """Return the likelihoods of labels, (n, C); None without labels."""
+        return None
+
+    def _impute(self, table: Table, label: Array | None = None) -> tuple[Array, np.ndarray | None]:
         family, params = self.problem_.family, self.params_.components
         filled, codes = table.X, table.codes
         gaussian = family.gaussian
@@ -182,13 +192,63 @@ class MixtureModel(FittedByRun, Estimator):
                 return gaussian.expected(ready.family[0], block, block_resp(self.problem_, ready, block))
 
             values = np.tile(self.constants_, (table.n_rows, 1))
-            values[:, self.varying_] = self._each(table, expected, len(self.varying_))
+            values[:, self.varying_] = self._each(table, expected, len(self.varying_), label)
             # the overall mean where all densities underflow
             values = np.where(np.isnan(values), self.params_.weights.sum(axis=0) @ self.means_, values)
             filled = np.where(np.isnan(table.X), values, table.X)
         if family.categorical is not None and params.categorical is not None and codes is not None:
-            codes = family.categorical.expected(params.categorical, codes, self._responsibilities(table).T)
+            codes = family.categorical.expected(params.categorical, codes, self._responsibilities(table, label).T)
         return filled, codes
+
+    def conditional(self, X: Any) -> ConditionalDistribution:
+        """Return the exact distribution of the missing values of each row, given its observed values.
+
+        It is a mixture: of Gaussians in the missing numeric columns, and of independent categorical distributions in
+        the missing categorical columns.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        ConditionalDistribution
+            With the methods `mean`, `std`, `quantile`, `interval`, `probabilities`, `log_density` and `sample`.
+        """
+        return self._conditional(X)
+
+    def sample_conditional(self, X: Any, n_samples: int = 1, *, random_state: Any = None) -> list[Any]:
+        """Draw the missing values of X from their distribution given the observed values, for multiple imputation.
+
+        Parameters
+        ----------
+        X : table of n rows
+        n_samples : int
+            Number of tables.
+        random_state : int, RandomState or None
+            None uses the `random_state` of the estimator.
+
+        Returns
+        -------
+        list of `n_samples` tables
+            Each like X (same library, index, columns and types) without missing values. Observed values are unchanged;
+            integer columns have integers.
+        """
+        return self._sample_conditional(X, n_samples, random_state)
+
+    def _sample_conditional(self, X: Any, n_samples: int, random_state: Any, y: Any = None) -> list[Any]:
+        seed = self.random_state if random_state is None else random_state
+        return self._conditional(X, y).sample(n_samples, random_state=seed)
+
+    def _conditional(self, X: Any, y: Any = None) -> ConditionalDistribution:
+        table = self._read(X)
+        weights = self._responsibilities(table, self._label_likelihood(y, table.n_rows))
+        family, params = self.problem_.family.gaussian, self.params_.components.gaussian
+        gaussians = None
+        if family is not None and params is not None:
+            gaussians = family.conditional(params, table.X[:, self.varying_])
+        parts = (weights, gaussians, self.category_probabilities_, self.varying_, self.constants_)
+        return ConditionalDistribution(*parts, X, table, self._read)
 
     def sample(self, n_samples: int = 1, *, random_state: Any = None) -> tuple[Any, np.ndarray]:
         """Draw rows from the fitted distribution.
@@ -305,13 +365,14 @@ class MixtureModel(FittedByRun, Estimator):
         return precisions
 
     @property
-    def category_probabilities_(self) -> dict[str, Array]:
+    def category_probabilities_(self) -> dict[str, CategoryProbabilities]:
         """Probabilities (K, values) of the values of each categorical column within the components."""
         family, params = self.problem_.family.categorical, self.params_.components.categorical
         if family is None or params is None:
             return {}
         probs = np.split(np.exp(params.log_probs), family.starts[1:], axis=1)
-        return {self.schema_.names[i]: p for i, p in zip(self.schema_.categorical, probs)}
+        columns = [self.schema_.columns[i] for i in self.schema_.categorical]
+        return {column.name: CategoryProbabilities(p, column.categories) for column, p in zip(columns, probs)}
 
     @property
     def n_parameters_(self) -> int:

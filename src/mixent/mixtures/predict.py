@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mixent.base.executors import choose_executor
-from mixent.core.arrays import Array, log_sum_exp, softmax_columns
+from mixent.core.arrays import Array, log_sum_exp, safe_log, softmax_columns
 from mixent.core.blocks import Block
 from mixent.mixtures.fitting import blocks
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, Ready
@@ -59,11 +59,18 @@ def responsibilities(problem: MixtureProblem, params: MixtureParams, table: Bloc
 
 
 def block_resp(problem: MixtureProblem, ready: Ready, block: Block) -> Array:
-    """Return p(component | x), (K, n); the component weights where all densities underflow to zero."""
-    joint = problem.log_resp(ready, block)
+    """Return p(component | x), (K, n), given label likelihoods if the block has them.
+
+    Where all densities underflow to zero, return the component weights.
+    """
+    log_weights = ready.log_weights[:, None]
+    if block.label is not None:
+        log_weights = safe_log(ready.weights.T @ block.label.T)
+    joint = problem.log_components(ready, block)
+    joint += log_weights
     underflow = ~np.isfinite(joint.max(axis=0))
     if underflow.any():
-        joint[:, underflow] = ready.log_weights[:, None]
+        joint[:, underflow] = np.broadcast_to(log_weights, joint.shape)[:, underflow]
     softmax_columns(joint)
     return joint
 

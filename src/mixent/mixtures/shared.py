@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mixent.base.params import check_count
 from mixent.core.observers import Progress
-from mixent.data import Labels, Schema
+from mixent.data import Labels
 from mixent.mixtures.bayes import BayesMixture
 from mixent.mixtures.fit_plan import Candidate, FitPlan, Outcome
 from mixent.mixtures.options import Conditional, MinimumError, MixturePrior, Search, read_training
@@ -160,6 +160,7 @@ class SharedMixtureClassifier(BayesMixture):
 
     _groups = {"prior": MixturePrior.read, "training": read_training, "search": Search.reader("cv", 12)}
     _unused = ("per_class",)
+    _shares_components = True
 
     def __init__(
         self,
@@ -234,6 +235,5 @@ class SharedMixtureClassifier(BayesMixture):
             raise ValueError("a list of covariances needs n_components='auto'; set it, or pass one structure")
         return Candidate((count,), (names[0],), False, plan.default_rows(), shared=True)
 
-    def _set_fitted(self, outcome: Outcome, labels: Labels, schema: Schema) -> None:
-        super()._set_fitted(outcome, labels, schema)
-        self.n_components_ = outcome.fitted.params.n_components
+    def _set_n_components(self) -> None:
+        self.n_components_ = self.params_.n_components

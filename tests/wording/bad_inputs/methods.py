@@ -224,8 +224,12 @@ CASES = [
             "batch of no rows": (going_on(X[:0], y[:0]), "0 sample"),
             "batch of too few labels": (going_on(labels=y[:3]), "inconsistent numbers of samples"),
             "batch of an unknown class": (
-                going_on(labels=y + 1),
+                going_on(labels=y + 1, classes=[0, 1]),
                 "y holds the label 2, which is none of the classes .0, 1.",
+            ),
+            "batch with labels of another type": (
+                going_on(labels=y.astype(str)),
+                "y holds the label '0', which is none of the classes .0, 1.",
             ),
             "batch without labels": (going_on(labels=None), "requires y"),
             "batch of no weight": (
@@ -233,10 +237,13 @@ CASES = [
                 "Sample weights must contain at least one non-zero number",
             ),
             "batch of other classes": (
-                going_on(classes=[0, 1, 2]),
-                "classes must be those of the first call, .0, 1.; got",
+                going_on(classes=[0, 2]),
+                "classes must include those of the model, .0, 1.; got",
             ),
-            "shared batch of an unknown class": (going_on(labels=y + 1, make=shared), "the label 2, which is none of"),
+            "shared batch of an unknown class": (
+                going_on(labels=y + 1, classes=[0, 1], make=shared),
+                "the label 2, which is none of",
+            ),
             "first batch of one class": (
                 lambda: classifier().partial_fit(X[y == 0], y[y == 0]),
                 "a classifier needs at least 2 classes",

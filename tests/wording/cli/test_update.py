@@ -15,6 +15,7 @@ def test_bad_updates_leave_the_model_alone(fails, mixent, model, stock):
     assert "--target is needed: m.mixent holds a classifier" in fails("update", model, data, status=2)
     line = fails("update", model, "new.csv", "-t", "class")
     assert "maybe" in line and "new.csv, column 'class' (--target)" in line
+    assert line.endswith("its classes are 'no', 'yes'; add it with --new-classes")
     line = fails("update", model, data, "-t", "color")
     assert "data.csv, column 'color' (--target)" in line and "its classes are 'no', 'yes'" in line
     assert "has no column 'Class'; did you mean 'class'?" in fails("update", model, data, "-t", "Class")
@@ -26,6 +27,14 @@ def test_bad_updates_leave_the_model_alone(fails, mixent, model, stock):
     assert "it is an input" in fails("update", model, "new.csv", "-t", "class", "-o", "new.csv")
     clusters = "{stock}/clusters.mixent"
     assert "--target is only used with classifiers" in fails("update", clusters, data, "-t", "class", status=2)
+    line = fails("update", clusters, data, "--new-classes", status=2)
+    assert "--new-classes is only used with classifiers" in line
+
+
+def test_new_classes_are_named(mixent, model, stock):
+    frame = pd.read_csv(stock / "data.csv")
+    frame.assign(**{"class": frame["class"].where(frame.index > 9, "maybe")}).to_csv("new.csv", index=False)
+    assert "New class: 'maybe'" in mixent("update", model, "new.csv", "-t", "class", "--new-classes").stdout
 
 
 def test_models_that_cannot_be_updated(fails):

@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from mixent import GaussianMixture, MixtureClassifier, SharedMixtureClassifier
+from mixent import DataWarning, GaussianMixture, MixtureClassifier, SharedMixtureClassifier, config_context
 
 
 @pytest.fixture
@@ -45,9 +46,10 @@ def test_batches_that_do_not_fit_what_came_before(draw, estimator):
     before = model.predict_proba(X)
     for bad, message in (
         ((X[:, :2], y), "X has 2 features, but"),
-        ((X, np.where(label == 0, "d", y)), "'d'"),
+        ((X, label), "y holds the label 0, which is none of the classes ['a', 'b', 'c']"),
         ((X, y[:5]), "inconsistent numbers of samples"),
-        ((X, y, ["a", "b"]), "classes must be those of the first call, ['a', 'b', 'c']; got ['a', 'b']"),
+        ((X, y, ["a", "b"]), "classes must include those of the model, ['a', 'b', 'c']; got ['a', 'b']"),
+        ((X, np.where(label == 0, "d", y), ["a", "b", "c", "e"]), "the label 'd', which is none of the classes"),
         ((X, y, None, -np.ones(len(y))), "sample_weight must be >= 0"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
@@ -82,3 +84,36 @@ def test_a_marginal_has_nothing_to_go_on_from(draw, estimator):
     part = estimator.set_params(forgetting=0.0).fit(X, y).marginal([0, 2])
     with pytest.raises(ValueError, match="this model has no statistics of its training rows; fit it again"):
         part.partial_fit(X[:, [0, 2]], y)
+
+
+@pytest.mark.parametrize("estimator", [MixtureClassifier(1), SharedMixtureClassifier(2, random_state=0)])
+def test_a_new_class_has_a_note(draw, estimator):
+    X, label = draw()
+    y = np.array(["a", "b", "c"])[label]
+    model = clone(estimator).fit(X[label < 2], y[label < 2])
+    rows = (label == 2).sum()
+    message = f"y has labels of a new class, which is added to the classes: 'c' ({rows} rows), 'd' (1 row)"
+    later = [*y[label == 2], "d"], np.r_[X[label == 2], X[:1]]
+    with config_context(strict=True), pytest.raises(ValueError, match=re.escape(message)):
+        model.partial_fit(later[1], later[0])
+    assert model.classes_.tolist() == ["a", "b"]
+    with pytest.warns(DataWarning, match=re.escape(message)):
+        model.partial_fit(later[1], later[0])
+
+
+def test_new_classes_that_cannot_be_added(draw):
+    X, label = draw()
+    first = label < 2
+    held = MixtureClassifier(1, class_prior=[0.5, 0.5]).fit(X[first], label[first])
+    message = "class_prior has no entry for the new class 2; fit again on all rows, with priors of all classes"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        held.partial_fit(X, label)
+    without = MixtureClassifier(1, prior=None).fit(X[first], label[first])
+    message = (
+        "the new class 2 has 2 row(s) in this batch, too few to estimate a covariance by maximum likelihood; give more "
+        "rows of it, or fit with prior='auto'"
+    )
+    few = np.flatnonzero(label == 2)[:2]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        without.partial_fit(X[few], label[few], classes=[0, 1, 2])
+    assert without.classes_.tolist() == held.classes_.tolist() == [0, 1]

@@ -10,6 +10,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.driver import OutsideDomainError
+from mixent.families.gaussian.conditional import ConditionalGaussians, condition
 from mixent.families.gaussian.kernels import Moments, Ready, Work, about_means, embed, make_ready
 from mixent.families.gaussian.missing import Incomplete, IncompleteDiagonal
 from mixent.families.gaussian.prior import Prior
@@ -339,6 +340,10 @@ class GaussianFamily:
             name, covs = "VVV", params.covs[:, columns[:, None], columns]
         family = GaussianFamily((Group(name, 0, K),), self.center[columns], self.scale[columns])
         return family, Gaussians(params.means[:, columns], covs, (None,))
+
+    def conditional(self, params: Gaussians, X: Array) -> ConditionalGaussians:
+        """Return the distributions of the missing values of the rows X (n, d), given the observed ones."""
+        return condition(params.means + self.center, self.prepare(params).precisions, X)
 
     def expected(self, ready: Ready, block: Block, resp: Array) -> Array:
         """Return E[x | observed part] of a block with missing values, under component probabilities (K, n)."""
