@@ -1,11 +1,18 @@
 """Gaussian mixtures and the classifiers built on them."""
 
+from mixent.mixtures.bootstrap import MixtureBootstrap
 from mixent.mixtures.classifier import MixtureClassifier
 from mixent.mixtures.clustering import GaussianMixture
+from mixent.mixtures.likelihood_ratio import LikelihoodRatioTests, bootstrap_lrt
+from mixent.mixtures.merging import ComponentMerging
 from mixent.mixtures.shared import SharedMixtureClassifier
 
 __all__ = [
+    "ComponentMerging",
     "GaussianMixture",
+    "LikelihoodRatioTests",
+    "MixtureBootstrap",
     "MixtureClassifier",
     "SharedMixtureClassifier",
+    "bootstrap_lrt",
 ]

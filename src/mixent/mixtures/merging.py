@@ -167,7 +167,8 @@ def merge(resp: Array, weight: Array) -> tuple[tuple[tuple[tuple[int, ...], ...]
         gains = kept | {(a, b): own[a] + own[b] - _pair(parts[a], parts[b], weight) for a, b in pairs}
         partitions.append(tuple(clusters))
         entropies.append(sum(own))
-    return tuple(partitions[::-1]), np.maximum(entropies[::-1], 0.0), np.array(merged_rows[::-1])
+    entropies[-1] = 0.0  # of one cluster, but for rounding errors
+    return tuple(partitions[::-1]), np.array(entropies[::-1]), np.array(merged_rows[::-1])
 
 
 def _entropy(resp: Array, weight: Array) -> float:
