@@ -34,9 +34,13 @@ def test_the_statistic_is_the_difference_of_two_fits():
 
 
 def test_one_group_is_rejected_about_as_often_as_the_level():
-    """12 tables at the 20 % level; more than 7 rejections have probability 0.0006."""
-    estimator = GaussianMixture(covariance="EII", random_state=0, n_jobs=1)
-    tests = [bootstrap_lrt(estimator, groups(1, seed=seed), **FEW) for seed in range(12)]
+    """12 tables at the 20 % level; more than 7 rejections have probability 0.0006.
+
+    With a common seed, all tables would be compared with the same four values: the statistic does not depend on
+    location and scale.
+    """
+    estimator = GaussianMixture(covariance="EII", n_jobs=1)
+    tests = [bootstrap_lrt(estimator, groups(1, seed=seed), random_state=seed, **FEW) for seed in range(12)]
     assert sum(test.n_components == 2 for test in tests) <= 7
     assert all(test.rejected_all == (test.n_components == 2) for test in tests)
 
@@ -56,6 +60,14 @@ def test_the_seed_reproduces_the_tests():
     first, again = (bootstrap_lrt(estimator, groups(1), **FEW) for _ in range(2))
     assert first.tests == again.tests
     assert bootstrap_lrt(estimator, groups(1), random_state=1, **FEW).samples[0].tolist() != first.samples[0].tolist()
+
+
+def test_location_and_scale_do_not_change_the_tests():
+    X = groups(1)
+    estimator = GaussianMixture(covariance="EII", random_state=0)
+    first, other = (bootstrap_lrt(estimator, rows, **FEW) for rows in (X, 8 * X + 100))
+    np.testing.assert_allclose(other.tests[0]["statistic"], first.tests[0]["statistic"], rtol=1e-5)
+    np.testing.assert_allclose(other.samples[0], first.samples[0], rtol=1e-5)
 
 
 def test_if_every_test_rejects_the_largest_number_is_selected():
