@@ -166,7 +166,7 @@ def test_the_number_of_processes_does_not_change_the_samples(draw, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_standard_errors_are_those_of_mclust(method):
-    """From 2000 resamples here and there: 21 standard errors, each with a Monte-Carlo error of about 2.5 % of the ratio.
+    """21 standard errors from 2000 resamples here and there; the Monte-Carlo error of a ratio is about 2.5 %.
 
     The ratios seen were between 0.95 and 1.06 (with 1000 resamples here).
     """

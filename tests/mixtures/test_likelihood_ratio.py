@@ -13,7 +13,6 @@ from mixent.options import Search
 
 from .test_bootstrap import FOLDER, cluster_inputs, mixed_table
 
-
 FEW = {"n_resamples": 4, "level": 0.2, "max_components": 2}  # as few samples as can reject
 
 
@@ -77,7 +76,7 @@ def test_if_every_test_rejects_the_largest_number_is_selected():
 
 def test_samples_have_the_missing_values_of_the_table():
     X = mixed_table().drop(columns="constant")
-    plan, name, schema = _plan(GaussianMixture(random_state=0), X, None, None)
+    plan, name, _ = _plan(GaussianMixture(random_state=0), X, None, None)
     fitted = _fit(plan, 2, name)
     drawn = drawn_like(plan.table, fitted, np.random.default_rng(0))
     np.testing.assert_array_equal(np.isnan(drawn.X), np.isnan(plan.table.X))

@@ -139,7 +139,9 @@ def test_order_and_entropies_are_those_of_mclust():
     theirs = GOLDEN["parameters"]
     model = GaussianMixture(6, prior=None, init=start, tol=1e-12, max_iter=20000).fit(X)
     assert model.score_samples(X).sum() == pytest.approx(theirs["loglik"], abs=1e-4)
-    gaussians = Gaussians(np.array(theirs["mean"]) - model.problem_.family.gaussian.center, np.array(theirs["sigma"]), (None,))
+    gaussians = Gaussians(
+        np.array(theirs["mean"]) - model.problem_.family.gaussian.center, np.array(theirs["sigma"]), (None,)
+    )
     weights = np.array(theirs["pro"])[None]
     model.params_ = MixtureParams(weights / weights.sum(), Components(gaussians, None))  # in the order of mclust
     merging = model.merge_components(X)

@@ -6,8 +6,8 @@ Resample b gives row n the weight w*_n and maximizes
 
 from the fitted parameters on, with the same prior. With row weights w of sum N (by default ones), w* is
 
-    method="weights"   N Dirichlet(w)               weighted likelihood bootstrap: every row remains, with a random weight
-    method="rows"      Multinomial(N, w / N)        nonparametric bootstrap: N rows drawn with replacement
+    method="weights"   N Dirichlet(w)           weighted likelihood bootstrap: every row has a positive random weight
+    method="rows"      Multinomial(N, w / N)    nonparametric bootstrap: N rows drawn with replacement
 
 Both treat a weight of 2 as a repeated row: the sum of two exponential variables is a gamma variable of shape 2.
 """
@@ -126,7 +126,12 @@ class MixtureBootstrap(Result):
         if self.n_unconverged:
             lead += f" {self.n_unconverged} did not converge; raise max_iter."
         rows: list[list[Any]] = [
-            [r["parameter"], r["component"], *(Number(readable(r[key])) for key in ("estimate", "std_error")), _range(r)]
+            [
+                r["parameter"],
+                r["component"],
+                *(Number(readable(r[key])) for key in ("estimate", "std_error")),
+                _range(r),
+            ]
             for r in self._records()
         ]
         header = ["parameter", "component", "estimate", "standard error", "interval"]
@@ -183,7 +188,7 @@ class Refit:
         return self.matched(params), result.status.ok
 
     def matched(self, params: MixtureParams) -> MixtureParams:
-        """Return the parameters in the order in which the responsibilities of the rows agree best with the fitted ones."""
+        """Return the parameters in the order in which the responsibilities agree best with the fitted ones."""
         if params.n_components == 1:
             return params
         from scipy.optimize import linear_sum_assignment  # takes long to import

@@ -67,7 +67,11 @@ def _merging(model: GaussianMixture, X: Any, table: Rows, pair: list[int]) -> li
         "Entropy of the assignments of the rows after each merge, with the two lines that fit best; a ring marks the "
         "suggested number of clusters. `merge_components` returns the clusters of any number."
     )
-    return [Heading("Clusters"), Paragraph(text), Figure(draw, f"Entropy by number of clusters, and {k} clusters.", caption)]
+    return [
+        Heading("Clusters"),
+        Paragraph(text),
+        Figure(draw, f"Entropy by number of clusters, and {k} clusters.", caption),
+    ]
 
 
 def _density_map(model: GaussianMixture, X: Any, table: Rows, pair: list[int]) -> list[Content]:

@@ -152,7 +152,9 @@ def bootstrap_lrt(
             statistic = 2 * (_log_lik(alternative, plan.table) - _log_lik(null, plan.table))
             simulation = Simulation(plan, null, k, name)
             tasks = [(simulation, b) for b in range(n_resamples)]
-            drawn = map_tasks(_simulated, tasks, estimator.n_jobs, show, lambda _, k=k: f"{k} against {k + 1} components")
+            drawn = map_tasks(
+                _simulated, tasks, estimator.n_jobs, show, lambda _, k=k: f"{k} against {k + 1} components"
+            )
             values = np.array([value for value in drawn if value is not None])
             p_value = (1 + np.sum(values >= statistic)) / (1 + len(values))
             samples.append(values)
@@ -190,7 +192,8 @@ def _plan(estimator: GaussianMixture, X: Any, sample_weight: Any, random_state: 
         if (weight != np.round(weight)).any():
             i = int(np.argmax(weight != np.round(weight)))
             raise ValueError(
-                f"sample_weight must be whole numbers, since tables of as many rows are drawn; row {i} has {weight[i]:g}"
+                f"sample_weight must be whole numbers, since tables of that many rows are drawn; row {i} has "
+                f"{weight[i]:g}"
             )
         block = replace(block.take(np.repeat(np.arange(table.n_rows), weight.astype(int))), rows=None)
     seed = check_random_state(est.random_state if random_state is None else random_state).randint(2**31 - 1)

@@ -6,8 +6,8 @@ With t_nj the probability that row n belongs to cluster j, and weights w_n, the 
 
 Merging clusters i and j replaces t_ni and t_nj by their sum, which decreases E; the pair with the largest decrease is
 merged first, from the K components to one cluster. The entropy against the number of clusters is nearly a line while
-components of one cluster are merged, and flatter afterwards; the suggested number of clusters is where two lines, one on
-each side of it, fit best by least squares.
+components of one cluster are merged, and flatter afterwards; the suggested number of clusters is where two lines, one
+on each side of it, fit best by least squares.
 """
 
 from __future__ import annotations
@@ -66,7 +66,12 @@ class ComponentMerging(Result):
         for k in range(self.n_components - 1, 0, -1):
             before, after = self.partitions[k], self.partitions[k - 1]
             first, second = (cluster for cluster in before if cluster not in after)
-            entry = {"n_clusters": k, "first": list(first), "second": list(second), "entropy": float(self.entropy[k - 1])}
+            entry = {
+                "n_clusters": k,
+                "first": list(first),
+                "second": list(second),
+                "entropy": float(self.entropy[k - 1]),
+            }
             records.append(entry | {"merged_rows": float(self.merged_rows[k - 1])})
         return Records(records)
 

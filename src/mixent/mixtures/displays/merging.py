@@ -142,7 +142,9 @@ class MergingDisplay(Display):
 def _numeric(est: Any) -> list[int]:
     """Return the positions of the columns of the user's table that are one numeric column."""
     schema = est.schema_
-    return [i for i, entry in enumerate(schema.inputs) if len(entry.columns) == 1 and entry.columns[0] in schema.continuous]
+    return [
+        i for i, entry in enumerate(schema.inputs) if len(entry.columns) == 1 and entry.columns[0] in schema.continuous
+    ]
 
 
 def _cluster_map(
