@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class LikelihoodRatioTests(Result):
         lead = f"Selected: {count(self.n_components, 'component')}{structure}, at the {percent(self.level)} level."
         if self.rejected_all:
             lead += " Every test rejects; raise max_components."
-        rows = [
+        rows: list[list[Any]] = [
             [
                 f"{t['n_components']} against {t['n_components'] + 1}",
                 Number(readable(t["statistic"])),
@@ -134,45 +135,32 @@ def bootstrap_lrt(
     >>> bootstrap_lrt(GaussianMixture(covariance="EII", random_state=0), X, n_resamples=19).n_components
     2
     """
+    _check_options(max_components, n_resamples, level)
+    plan, name, schema = _plan(estimator, X, sample_weight, random_state)
+    tests, samples = Records(), []
+    null, selected = _fit(plan, 1, name), 1
+    with progress_bar(estimator.progress, "tests") as show:
+        for k in range(1, min(max_components, plan.table.n_rows)):
+            alternative = _fit(plan, k + 1, name)
+            record, values = _test(Simulation(plan, null, k, name), alternative, n_resamples, show)
+            tests.append(record)
+            samples.append(values)
+            if record["p_value"] > level:
+                break
+            null, selected = alternative, k + 1
+    structure = name if schema.continuous else None
+    return LikelihoodRatioTests(selected, tests, samples, structure, float(level), n_resamples)
+
+
+def _check_options(max_components: int, n_resamples: int, level: float) -> None:
     check_count("n_resamples", n_resamples)
     if check_count("max_components", max_components) < 2:
         raise ValueError(f"max_components must be at least 2; got {max_components!r}")
     if not check_number(level) or not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, such as 0.05; got {level!r}")
-    if 1 / (n_resamples + 1) > level:
-        least = int(np.ceil(1 / level - 1e-9)) - 1
+    least = int(np.ceil(1 / level - 1e-9)) - 1
+    if n_resamples < least:
         raise ValueError(f"n_resamples={n_resamples} cannot reject at level {level:g}; use at least {least}")
-    plan, name, schema = _plan(estimator, X, sample_weight, random_state)
-    limit = min(max_components, plan.table.n_rows)
-    tests, samples, selected = Records(), [], limit
-    null = _fit(plan, 1, name)
-    with progress_bar(estimator.progress, "tests") as show:
-        for k in range(1, limit):
-            alternative = _fit(plan, k + 1, name)
-            statistic = 2 * (_log_lik(alternative, plan.table) - _log_lik(null, plan.table))
-            simulation = Simulation(plan, null, k, name)
-            tasks = [(simulation, b) for b in range(n_resamples)]
-            drawn = map_tasks(
-                _simulated, tasks, estimator.n_jobs, show, lambda _, k=k: f"{k} against {k + 1} components"
-            )
-            values = np.array([value for value in drawn if value is not None])
-            p_value = (1 + np.sum(values >= statistic)) / (1 + len(values))
-            samples.append(values)
-            tests.append(
-                {
-                    "n_components": k,
-                    "log_likelihood": _log_lik(null, plan.table),
-                    "statistic": float(statistic),
-                    "p_value": float(p_value),
-                    "n_failed": n_resamples - len(values),
-                }
-            )
-            if p_value > level:
-                selected = k
-                break
-            null = alternative
-    structure = name if schema.continuous else None
-    return LikelihoodRatioTests(selected, tests, samples, structure, float(level), n_resamples)
 
 
 def _plan(estimator: GaussianMixture, X: Any, sample_weight: Any, random_state: Any) -> tuple[FitPlan, str, Schema]:
@@ -235,6 +223,28 @@ def drawn_like(table: Block, fitted: Fitted, rng: np.random.Generator) -> Block:
 def _alone(est: GaussianMixture) -> GaussianMixture:
     """Return the estimator with one thread and without progress, for a process of its own."""
     return clone(est).set_params(n_jobs=1, progress=False)
+
+
+def _test(simulation: Simulation, alternative: Fitted, n_resamples: int, show: Any) -> tuple[dict[str, Any], Array]:
+    """Return the record of the test of k against k + 1 components, and the statistics under the null hypothesis."""
+    plan, k = simulation.plan, simulation.n_components
+    log_lik = _log_lik(simulation.null, plan.table)
+    statistic = 2 * (_log_lik(alternative, plan.table) - log_lik)
+    tasks = [(simulation, b) for b in range(n_resamples)]
+    drawn = map_tasks(_simulated, tasks, plan.est.n_jobs, show, partial(_progress_text, k))
+    values = np.array([value for value in drawn if value is not None])
+    record = {
+        "n_components": k,
+        "log_likelihood": log_lik,
+        "statistic": statistic,
+        "p_value": float((1 + np.sum(values >= statistic)) / (1 + len(values))),
+        "n_failed": n_resamples - len(values),
+    }
+    return record, values
+
+
+def _progress_text(n_components: int, value: Any) -> str:
+    return f"{n_components} against {n_components + 1} components"
 
 
 def _simulated(task: tuple[Simulation, int]) -> float | None:
