@@ -10,13 +10,20 @@ from mixent import MEDNoveltyDetector, MEDTreeClassifier
 from .pages import ROOT, blocks, commands, python_blocks
 
 
-def test_the_page_on_mixtures_runs_as_printed():
+def test_the_page_on_mixtures_runs_as_printed(capsys):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
     names = {}
     for block in python_blocks("docs/mixtures.md"):
         exec(block, names)
     assert abs(names["estimate"] - 74) < 3 * names["std_error"]  # 70 + half of the distance of the groups
     one = names["people"]["weight"]
     assert np.sqrt(names["within"]) < names["std_error"] < 1.1 * one.std() / np.sqrt(one.count())
+    assert (names["model"].n_components_, names["merging"].n_clusters) == (6, 3)  # as the comment says
+    assert np.bincount(names["clusters"]).tolist() == [200, 200, 200] and len(np.bincount(names["two"])) == 2
+    assert (names["low"] < names["high"]).all() and names["errors"].n_resamples == 99
+    assert names["selected"] == 3 and len(pyplot.get_fignums()) == 1
+    pyplot.close("all")
 
 
 def test_the_page_on_training_runs_as_printed():
@@ -173,7 +180,7 @@ def test_every_line_of_the_picture_page_draws():
         exec(block, names)
         n_figures += len(pyplot.get_fignums())
         pyplot.close("all")
-    assert n_figures == 39
+    assert n_figures == 40
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,13 @@ from mixent.med.displays import (
     MultipliersDisplay,
     TreeDisplay,
 )
-from mixent.mixtures.displays import ComponentsDisplay, GrowthDisplay, RegionsDisplay, SelectionDisplay
+from mixent.mixtures.displays import (
+    ComponentsDisplay,
+    GrowthDisplay,
+    MergingDisplay,
+    RegionsDisplay,
+    SelectionDisplay,
+)
 from mixent.studies.displays import EnsembleSizeDisplay, VerificationDisplay
 
 __all__ = [
@@ -35,6 +41,7 @@ __all__ = [
     "GrowthDisplay",
     "LikelihoodsDisplay",
     "MarginsDisplay",
+    "MergingDisplay",
     "MethodScoresDisplay",
     "MultipliersDisplay",
     "PathDisplay",

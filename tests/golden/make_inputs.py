@@ -24,6 +24,14 @@ def synthetic():
     return np.concatenate(groups).round(6)
 
 
+def crossed():
+    """600 x 2: two crossing narrow groups, an L of two narrow groups, and two round groups, one inside the other."""
+    rng = np.random.default_rng(SEED + 1)
+    means = np.array([[0.0, 0.0], [0.0, 0.0], [8.0, 0.0], [6.2, 2.0], [2.0, 7.0], [2.0, 7.0]])
+    scales = np.array([[2.0, 0.3], [0.3, 2.0], [2.0, 0.3], [0.3, 1.2], [0.4, 0.4], [1.5, 1.5]])
+    return np.concatenate([m + s * rng.normal(size=(100, 2)) for m, s in zip(means, scales)]).round(6)
+
+
 def quantile_start(X, n_components):
     """One-hot: equal-sized groups along the first principal component of the standardized columns."""
     Z = (X - X.mean(0)) / X.std(0)
@@ -42,10 +50,16 @@ def inputs():
     return {name: (X, quantile_start(X, 3)) for name, X in sets.items()}
 
 
+def cluster_inputs():
+    """{name: (X, z)} of mclust_clusters.R."""
+    X = synthetic()
+    return {"synthetic": (X, quantile_start(X, 3)), "crossed": (crossed(), np.eye(6)[np.repeat(np.arange(6), 100)])}
+
+
 def main(folder):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, (X, z) in inputs().items():
+    for name, (X, z) in (inputs() | cluster_inputs()).items():
         np.savetxt(folder / f"{name}.csv", X, delimiter=",", fmt="%.17g")
         np.savetxt(folder / f"{name}_z.csv", z, delimiter=",", fmt="%d")
 

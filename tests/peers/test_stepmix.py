@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from mixent import GaussianMixture, MixtureClassifier
+from mixent.mixtures import bootstrap_lrt
 from mixent.options import MixturePrior
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -114,6 +115,20 @@ def test_covered_number_of_classes(tables):
     assert model.fit(tables["mixed"]).n_components_ == 2
 
 
+def test_covered_bootstrap_intervals_of_parameters(tables, fits):
+    result = fits["mixed"].bootstrap(tables["mixed"], n_resamples=10, random_state=0)
+    np.testing.assert_array_equal(
+        result.category_probabilities["a"].estimate, fits["mixed"].category_probabilities_["a"]
+    )
+    assert (result.means.low <= result.means.high).all() and (result.weights.std_error > 0).all()
+
+
+def test_covered_bootstrap_likelihood_ratio_test(tables):
+    few = {"n_resamples": 4, "level": 0.2, "max_components": 2}
+    result = bootstrap_lrt(GaussianMixture(covariance="VVI", random_state=0), tables["mixed"].iloc[:150], **few)
+    assert result.n_components == 2 and result.tests[0]["p_value"] == 0.2
+
+
 def test_different_types_come_from_the_table(tables):
     """Types of columns come from the table, and `categorical` overrules them; there is no `measurement` descriptor."""
     codes = tables["categorical"].apply(lambda c: c.str[-1].astype(float))
@@ -139,10 +154,9 @@ def test_absent_steps_and_corrections():
         GaussianMixture(2, n_steps=3, correction="BCH")
 
 
-def test_absent_bootstrap_and_relabeling():
-    """`bootstrap`, `bootstrap_stats`, `blrt`, `permute_classes` and confidence intervals of parameters."""
-    model = GaussianMixture(2)
-    assert not any(hasattr(model, name) for name in ("bootstrap", "bootstrap_stats", "permute_classes"))
+def test_absent_relabeling():
+    """`permute_classes`: components are always in order of decreasing weight."""
+    assert not hasattr(GaussianMixture(2), "permute_classes")
 
 
 def test_absent_other_distributions():

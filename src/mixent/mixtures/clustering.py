@@ -27,7 +27,9 @@ from mixent.mixtures.predict import entropy_of
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
 if TYPE_CHECKING:
+    from mixent.mixtures.bootstrap import MixtureBootstrap
     from mixent.mixtures.growth import Stage
+    from mixent.mixtures.merging import ComponentMerging
 
 STRUCTURES = tuple(COVARIANCES)
 
@@ -387,6 +389,82 @@ class GaussianMixture(DensityMixin, MixtureModel):
         (n,) array of int.
         """
         return self.fit(X, y, sample_weight).predict(X)
+
+    def bootstrap(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        n_resamples: int = 999,
+        method: str = "weights",
+        confidence: float = 0.95,
+        random_state: Any = None,
+    ) -> MixtureBootstrap:
+        """Return standard errors and intervals of the parameters, by the bootstrap.
+
+        Each resample changes the weights of the rows at random and runs EM from the fitted parameters on, with the same
+        prior and number of components. The components of a resample are matched with the fitted ones by the
+        responsibilities of the rows. The intervals do not include the uncertainty of the number of components.
+
+        Parameters
+        ----------
+        X : table of n rows
+            The training rows.
+        sample_weight : (n,) array, optional
+            The weights of the training rows.
+        n_resamples : int
+            Number of resamples.
+        method : "weights" or "rows"
+            "weights" gives every row a random weight (weighted likelihood bootstrap [1]_): no row is left out, so that
+            small components keep their rows. "rows" draws rows with replacement.
+        confidence : float
+            Probability of the percentile intervals.
+        random_state : int, RandomState or None
+            None uses the `random_state` of the estimator.
+
+        Returns
+        -------
+        MixtureBootstrap
+            `weights`, `means`, `covariances` and `category_probabilities`, each with `estimate`, `std_error`, `low`,
+            `high` and `samples`; `records` and `frame()` list all parameters.
+
+        References
+        ----------
+        .. [1] O'Hagan, A., Murphy, T. B., Scrucca, L. and Gormley, I. C. (2019). Investigation of parameter
+           uncertainty in clustering using a Gaussian mixture model via jackknife, bootstrap and weighted likelihood
+           bootstrap. Computational Statistics, 34(4), 1779-1813.
+        """
+        from mixent.mixtures.bootstrap import bootstrap  # loaded when used
+
+        return bootstrap(self, X, sample_weight, n_resamples, method, confidence, random_state)
+
+    def merge_components(self, X: Any, sample_weight: Any = None) -> ComponentMerging:
+        """Return clusters of merged components: a cluster that is not Gaussian may need several components.
+
+        From the fitted components on, the two clusters are merged whose merging decreases the entropy of the cluster
+        probabilities of the rows most, until one cluster is left [1]_. The density does not change.
+
+        Parameters
+        ----------
+        X : table of n rows
+            The training rows.
+        sample_weight : (n,) array, optional
+            The weights of the training rows.
+
+        Returns
+        -------
+        ComponentMerging
+            The entropy and the components of every number of clusters, a suggested number `n_clusters`, and
+            `predict(X)` and `predict_proba(X)` of the merged clusters.
+
+        References
+        ----------
+        .. [1] Baudry, J.-P., Raftery, A. E., Celeux, G., Lo, K. and Gottardo, R. (2010). Combining mixture components
+           for clustering. Journal of Computational and Graphical Statistics, 19(2), 332-353.
+        """
+        from mixent.mixtures.merging import merge_components  # loaded when used
+
+        return merge_components(self, X, sample_weight)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log density per row, in nats.

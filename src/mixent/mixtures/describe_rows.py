@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixent.base.displays import computed
-from mixent.base.document import Content, Figure, Number, Table
+from mixent.base.document import Content, Figure, Heading, Number, Paragraph, Table
 from mixent.base.text import percent
 from mixent.core.arrays import Array
 from mixent.data import Schema, as_labels, encode, labelled_rows
 from mixent.data import Table as Rows
-from mixent.mixtures.displays import RegionsDisplay
+from mixent.mixtures.displays import MergingDisplay, RegionsDisplay
 
 if TYPE_CHECKING:
     from mixent.mixtures.bayes import BayesMixture
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SURE = 0.9  # posterior above which a row is assigned to a component with confidence
 TRIED = 6  # columns whose pairs are compared
 SAMPLE = 1000  # rows on which pairs are compared
+MERGED = 30  # components up to which their clusters are described
 
 
 def mixture_on_rows(model: GaussianMixture, X: Any, y: Any) -> list[Content]:
@@ -36,11 +37,44 @@ def mixture_on_rows(model: GaussianMixture, X: Any, y: Any) -> list[Content]:
     ]
     sure = percent(float(np.mean(proba.max(axis=1) > SURE)))
     caption = f"Rows of each component; {sure} of the rows belong to one component with probability above {SURE:g}"
-    return [Table(caption, ["", "rows", "share (%)"], rows), *_density_map(model, X, table, nearest)]
-
-
-def _density_map(model: GaussianMixture, X: Any, table: Rows, nearest: np.ndarray) -> list[Content]:
     pair = _separating(table, nearest)[:2]
+    return [
+        Table(caption, ["", "rows", "share (%)"], rows),
+        *_density_map(model, X, table, pair),
+        *_merging(model, X, table, pair),
+    ]
+
+
+def _merging(model: GaussianMixture, X: Any, table: Rows, pair: list[int]) -> list[Content]:
+    """Return the clusters of merged components, if fewer clusters than components are suggested."""
+    if model.n_components_ > MERGED:
+        return []
+    merging = model.merge_components(table)
+    K, k = merging.n_components, merging.n_clusters
+    if k == K:
+        return []
+    listed = "; ".join(f"cluster {c}: {', '.join(map(str, part))}" for c, part in enumerate(merging.components()))
+    text = (
+        f"Several components overlap: merging them by the entropy of the assignments suggests {k} clusters of the "
+        f"{K} components. Components of each cluster: {listed}."
+    )
+
+    def draw() -> Any:
+        columns = sorted(pair) if len(pair) == 2 else None
+        return computed(MergingDisplay.from_estimator, model, X, columns=columns).picture()
+
+    caption = (
+        "Entropy of the assignments of the rows after each merge, with the two lines that fit best; a ring marks the "
+        "suggested number of clusters. `merge_components` returns the clusters of any number."
+    )
+    return [
+        Heading("Clusters"),
+        Paragraph(text),
+        Figure(draw, f"Entropy by number of clusters, and {k} clusters.", caption),
+    ]
+
+
+def _density_map(model: GaussianMixture, X: Any, table: Rows, pair: list[int]) -> list[Content]:
     if len(pair) < 2:
         return []
     first, second = (str(table.schema.names[j]) for j in pair)
