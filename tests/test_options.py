@@ -9,7 +9,7 @@ from mixent.base.registry import entries
 from mixent.cli.parameters import documented_parameters, parameters
 
 MOST = 11  # parameters of a constructor
-COMMON = {"categorical", "class_prior", "random_state", "n_jobs", "progress"}  # not counted
+COMMON = {"categorical", "class_prior", "random_state", "n_jobs", "progress", "checkpoint"}  # not counted
 MODELS = {entry.cls.__name__: entry for entry in entries() if entry.listed}
 MEANINGS = {  # of each name that several estimators have: the phrase that every explanation contains
     "C": "upper bound on each row's multiplier",

@@ -9,8 +9,8 @@ import pytest
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Halt, OutsideDomainError, Problem, Status, Stop, rounding, run
 from mixent.core.executors import Serial
-from mixent.core.observers import Checkpoint, EarlyStop, ShowProgress
-from mixent.core.proposals import Squarem, SteadySquarem
+from mixent.core.observers import EarlyStop, ShowProgress
+from mixent.core.proposals import Delayed, Squarem, SteadySquarem
 from mixent.core.stats import Stats
 
 SOURCE = ArrayBlocks(Block(np.zeros((4, 1))), 2)
@@ -353,10 +353,19 @@ def test_squarem_is_exact_on_a_linear_iteration():
     assert result.params == pytest.approx(3.0, abs=1e-9) and result.n_passes <= 6
 
 
+def test_a_delayed_proposal_comes_after_plain_steps(make_mixture):
+    problem, source, params = make_mixture(seed=1, n=300)
+    options = {"executor": Serial(), "stop": Stop(0.0, 25)}
+    plain = run(problem, source, params, **options)
+    delayed = run(problem, source, params, propose=Delayed(Squarem(), 6), **options)
+    assert strip(delayed.trace[:8]) == strip(plain.trace[:8])  # the start, six plain steps and the first of a pair
+    assert any(step.kind == "proposal" for step in delayed.trace[8:10])
+
+
 # --- stop and resume -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("propose", [None, Squarem(), SteadySquarem()])
+@pytest.mark.parametrize("propose", [None, Squarem(), SteadySquarem(), Delayed(Squarem(), 3)])
 @pytest.mark.parametrize("cut", [1, 2, 3, 4, 5, 6, 7, 8, 13])
 def test_stop_and_resume_is_one_long_run(make_mixture, cut, propose):
     problem, source, params = make_mixture(seed=1, n=300, gaps=0.1)
@@ -447,19 +456,6 @@ def test_early_stop_returns_the_best_on_held_out_rows():
     assert result.status is Status.STOPPED and "not improved for 3 passes" in result.message
     assert result.params == pytest.approx(path[best]) and result.n_passes == best + 3
     check_trace(result, Climb())
-
-
-def test_checkpoints_come_in_time_though_passes_are_rejected():
-    states = []
-    problem = Climb(overshoot, first_step=1.0, safe_step=0.01)
-    result = climb(problem, observers=[Checkpoint(states.append, every=2)], stop=Stop(0.0, 40))
-    passes = [s.n_pass for s in states]
-    assert all(state.total is None for state in states)
-    accepted = [s.n_pass for s in result.trace if s.accepted]
-    due = [next(a for a in accepted if a >= m) for m in range(2, accepted[-1] + 1, 2)]
-    assert passes == sorted(set(due)) and any(n % 2 for n in passes)
-    again = climb(Climb(problem.rule, first_step=1.0, safe_step=0.01), None, resume=states[2], stop=Stop(0.0, 40))
-    assert strip(again.trace) == strip(result.trace)
 
 
 def test_progress_is_shown_after_every_accepted_pass():

@@ -1,15 +1,20 @@
 """Writes the CSV inputs of mclust.R: for each set NAME.csv (rows x columns) and NAME_z.csv (one-hot start, rows x K).
 
 python tests/golden/make_inputs.py FOLDER
+
+The tables of `table_inputs` are read from ../shared/data (see its manifest.json for sources and licences).
 """
 
 import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from sklearn.datasets import load_iris, load_wine
 
 SEED = 20240501  # of the synthetic set
+TABLES = Path(__file__).parents[3] / "shared" / "data"
+CLASSES = {"crabs": ["sp", "class"], "new_thyroid": ["class"], "wine": ["class"]}  # columns that define the classes
 
 
 def synthetic():
@@ -56,10 +61,23 @@ def cluster_inputs():
     return {"synthetic": (X, quantile_start(X, 3)), "crossed": (crossed(), np.eye(6)[np.repeat(np.arange(6), 100)])}
 
 
+def table_inputs(name):
+    """(X, starts): the numeric columns as they are; partitions into classes, and into groups of equal size."""
+    table = pd.read_csv(TABLES / f"{name}.csv")
+    X = table.drop(columns=[*CLASSES[name], "index"], errors="ignore").to_numpy(dtype=float)
+    label = table.groupby(CLASSES[name]).ngroup().to_numpy()
+    classes = np.eye(label.max() + 1)[label]
+    return X, {"classes": classes, "groups": quantile_start(X, classes.shape[1])}
+
+
 def main(folder):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, (X, z) in (inputs() | cluster_inputs()).items():
+    sets = inputs() | cluster_inputs()
+    for name in CLASSES:
+        X, starts = table_inputs(name)
+        sets |= {f"{name}_{start}": (X, z) for start, z in starts.items()}
+    for name, (X, z) in sets.items():
         np.savetxt(folder / f"{name}.csv", X, delimiter=",", fmt="%.17g")
         np.savetxt(folder / f"{name}_z.csv", z, delimiter=",", fmt="%d")
 

@@ -62,12 +62,23 @@ one_set <- function(name) {
   )
 }
 
+likelihoods <- function(name) {
+  x <- read_matrix(name)
+  z <- read_matrix(paste0(name, "_z"))
+  list(
+    column_sums = colSums(x),
+    loglik = sapply(models, function(model) fit(model, x, z)$loglik, simplify = FALSE)
+  )
+}
+
 sets <- c("iris", "wine", "synthetic")
+tables <- as.vector(outer(c("crabs", "new_thyroid", "wine"), c("classes", "groups"), paste, sep = "_"))
 out <- list(
   R = R.version.string,
   mclust = as.character(packageVersion("mclust")),
   control = list(tol = control$tol, itmax = control$itmax),
-  sets = sapply(sets, one_set, simplify = FALSE)
+  sets = sapply(sets, one_set, simplify = FALSE),
+  tables = sapply(tables, likelihoods, simplify = FALSE)
 )
 text <- toJSON(out, digits = I(16), auto_unbox = TRUE, na = "null", null = "null")
 if (length(args) > 1) writeLines(text, args[2]) else writeLines(text)

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,12 @@ from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.executors import Serial
 from mixent.families.gaussian.family import Gaussians
 from mixent.families.product import Components
+from mixent.mixtures import fit_plan
 from mixent.mixtures.problem import MixtureParams
 
 FOLDER = Path(__file__).parents[1] / "golden"
-GOLDEN = json.loads((FOLDER / "mclust.json").read_text())["sets"]
+NUMBERS = json.loads((FOLDER / "mclust.json").read_text())
+GOLDEN, TABLES = NUMBERS["sets"], NUMBERS["tables"]
 CASES = [(name, model) for name, golden in GOLDEN.items() for model in golden["models"]]
 FIXED_POINTS = [(name, model) for name, model in CASES if model != "VVE"]
 
@@ -24,10 +27,11 @@ def load_inputs():
     spec = importlib.util.spec_from_file_location("make_inputs", FOLDER / "make_inputs.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.inputs()
+    return module
 
 
-INPUTS = load_inputs()
+MODULE = load_inputs()
+INPUTS = MODULE.inputs()
 
 
 def fitted(name, model, accelerate=True):
@@ -106,3 +110,53 @@ def test_vve_of_mclust_is_no_maximum_and_one_update_raises_it(name):
     assert after > before + 1e-3
     X, mixture = fitted(name, "VVE")
     assert mixture.score_samples(X).sum() > theirs + 1e-3
+
+
+# --- acceleration ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not MODULE.TABLES.exists(), reason="needs the tables of ../shared/data")
+@pytest.mark.parametrize(("name", "model"), [(name, model) for name in TABLES for model in TABLES[name]["loglik"]])
+def test_an_accelerated_fit_ends_not_below_mclust(name, model):
+    """Without plain passes before extrapolation, some of these fits end in lower local maxima.
+
+    VVE of mclust is another algorithm (see above), which can end in another local maximum: from equal groups of crabs,
+    in a higher one.
+    """
+    table, _, start = name.rpartition("_")
+    X, starts = MODULE.table_inputs(table)
+    np.testing.assert_allclose(X.sum(axis=0), TABLES[name]["column_sums"], rtol=1e-12)
+    mixture = GaussianMixture(starts[start].shape[1], model, prior=None, init=starts[start], tol=1e-12, max_iter=20000)
+    gain = (mixture.fit(X).run_.objective - TABLES[name]["loglik"][model]) / len(X)
+    assert mixture.converged_
+    if (name, model) != ("crabs_groups", "VVE"):
+        assert gain > (1e-6 if model == "VVE" else -1e-6)
+
+
+def simulated(seed):
+    """A small table, and a start from the nearest of some rows."""
+    rng = np.random.default_rng((77, seed))
+    n, d, K = (int(rng.integers(low, high)) for low, high in ((60, 200), (1, 5), (2, 6)))
+    label, means = rng.integers(K, size=n), rng.normal(size=(K, d)) * rng.choice([1.0, 2.0, 4.0])
+    factors = 0.5 * rng.normal(size=(K, d, d)) + np.eye(d)
+    X = means[label] + np.einsum("nij,nj->ni", factors[label], rng.normal(size=(n, d)))
+    nearest = ((X[:, None] - X[rng.choice(n, K, replace=False)]) ** 2).sum(axis=2).argmin(axis=1)
+    return X, np.eye(K)[nearest]
+
+
+@pytest.mark.slow
+def test_accelerated_fits_of_simulated_tables_rarely_end_below_plain_em(monkeypatch):
+    """A property of these tables and no theorem: any step can lead to another local maximum, a higher or a lower one."""
+    monkeypatch.setattr(fit_plan, "rescaled", lambda *_: False)  # objectives with different priors cannot be compared
+    models, ends = list(GOLDEN["iris"]["models"]), []
+    for n_plain in (fit_plan.PLAIN_PASSES, 10**9):
+        monkeypatch.setattr(fit_plan, "PLAIN_PASSES", n_plain)
+        for seed in range(200):
+            X, start = simulated(seed)
+            prior = "auto" if seed % 3 else None
+            mixture = GaussianMixture(start.shape[1], models[seed % 14], prior=prior, init=start, tol=1e-8, n_jobs=1)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # without a prior, some collapse
+                ends.append(mixture.set_params(max_iter=20000).fit(X).lower_bound_)
+    gains = np.array(ends[:200]) - ends[200:]
+    assert np.mean(gains < -1e-6) <= 0.02

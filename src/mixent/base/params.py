@@ -62,6 +62,12 @@ def check_flag(name: str, value: Any) -> bool:
     raise ValueError(f"{name} must be True or False; got {value!r}")
 
 
+def check_file(name: str, value: Any) -> None:
+    """The name of a file, or None."""
+    if not (value is None or (isinstance(value, (str, os.PathLike)) and str(value))):
+        raise ValueError(f"{name} must be the name of a file, or None; got {value!r}")
+
+
 def check_jobs(n_jobs: Any) -> int | None:
     """How many at once; None or -1: as many as there are cores."""
     whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)

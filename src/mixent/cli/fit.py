@@ -57,6 +57,10 @@ def fit(
     ignore: opt.Ignore = [],  # noqa: B006
     categorical: opt.Categorical = [],  # noqa: B006
     weight: opt.Weight = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Keep a checkpoint in FILE.checkpoint while fitting, and resume from it."),
+    ] = False,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
     quiet: opt.Quiet = False,
@@ -84,7 +88,7 @@ def fit(
         name = model or DEFAULTS[target is not None]
         _check_target(model_entry(name), target)
         roles = Roles(target, ignore, categorical, weight, sequence)
-        fit_model(screen, data, output, name, settings, roles, seed=seed, jobs=jobs)
+        fit_model(screen, data, output, name, settings, roles, seed=seed, jobs=jobs, resume=resume)
 
 
 def _check_target(entry: Entry, target: str | None) -> None:
@@ -107,6 +111,7 @@ def fit_model(
     *,
     seed: int,
     jobs: int | None,
+    resume: bool = False,
 ) -> tuple[BaseEstimator, Data]:
     """Fit the model of this name, save and describe it; returns it with its table."""
     from mixent.persistence.files import save_with
@@ -116,6 +121,7 @@ def fit_model(
     check_use(name, estimator, weight=roles.weight, sequence=roles.sequence)
     check_can_save(estimator)
     check_output(output, [data])
+    checkpoint = _checkpoint(screen, name, estimator, output) if resume else None
     table = read_data(data, roles, screen=screen, named=words_in(given))
     check_columns(estimator, name, table.X.columns)
     if table.categorical:
@@ -124,12 +130,28 @@ def fit_model(
         screen.print(f"{count(len(set(table.groups)), 'sequence')}: rows with the same {shown(roles.sequence)}")
     if note := absent_labels(table, roles.target, estimator):
         screen.warn(note)
-    seconds = fit_with_bar(screen, estimator, table)
+    try:
+        seconds = fit_with_bar(screen, estimator, table)
+    except KeyboardInterrupt:
+        if checkpoint is not None:
+            screen.print(f"The state of the fit is in {shown(checkpoint)}: run the same command again to resume")
+        raise
     save_with(estimator, output, table.about, foreign="skops")
     screen.print(f"Fitted in {seconds:.1f} s")
     _print_fitted(screen, model_entry(name), estimator, table)
     screen.wrote(output, f" ({output.stat().st_size / 1000:.0f} kB)")
     return estimator, table
+
+
+def _checkpoint(screen: Screen, name: str, estimator: BaseEstimator, output: Path) -> Path:
+    """Let the estimator keep a checkpoint beside the model file; the name of the checkpoint."""
+    having = [other for other, entry in models().items() if "checkpoint" in entry.make().get_params(deep=False)]
+    refuse((name not in having, f"--resume is only used with {', '.join(having)}; got --model {name}"))
+    path = output.with_name(f"{output.name}.checkpoint")
+    estimator.set_params(checkpoint=path)
+    if path.exists():
+        screen.print(f"Resuming from {shown(path)}")
+    return path
 
 
 def words_in(value: object) -> Iterator[str]:

@@ -20,6 +20,7 @@ OPTIONS = {  # parameters that all models share -> the option that sets them
     "random_state": "--seed",
     "n_jobs": "--jobs",
     "progress": "--quiet",
+    "checkpoint": "--resume",
 }
 DEFAULTS = {True: "mixture", False: "gaussian-mixture"}  # model with a target, and without
 KINDS = {  # task -> what a model for it is called

@@ -1,9 +1,9 @@
-"""Observers of a run: progress, checkpoints, early stopping on a validation score."""
+"""Observers of a run: progress, early stopping on a validation score."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mixent.core.driver import Event, Halt
@@ -20,20 +20,6 @@ class ShowProgress:
 
     def __call__(self, event: Event[Any]) -> None:
         self.show(event.n_pass, self.total, f"objective {event.objective:.6g}")
-
-
-@dataclass
-class Checkpoint:
-    """Pass the state to `write` every `every` passes; `run(resume=state)` then gives the same result bit for bit."""
-
-    write: Callable[[Event[Any]], None]
-    every: int = 10
-    written: int = 0  # pass number of the last checkpoint
-
-    def __call__(self, event: Event[Any]) -> None:
-        if event.n_pass // self.every > self.written // self.every:  # the multiple of `every` may be a rejected pass
-            self.written = event.n_pass
-            self.write(replace(event, total=None))
 
 
 class EarlyStop:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mixent.core.driver import OutsideDomainError, Problem
+from mixent.core.driver import OutsideDomainError, Problem, Proposal
 
 
 class Squarem:
@@ -46,6 +46,31 @@ class Squarem:
         if length <= 1.0:  # a = -1 is the plain step itself
             return None, None
         return start + 2 * length * r + length**2 * v, None
+
+
+class Delayed:
+    """Another proposal after a number of plain steps.
+
+    Far from a maximum, an extrapolated step can increase the objective and yet lead to a lower local maximum than plain
+    steps do. The first plain steps determine which local maximum is approached; extrapolation then accelerates the
+    convergence to it.
+
+    Parameters
+    ----------
+    proposal : Proposal
+    n_plain : int
+        Number of plain steps in the beginning of each segment of the history.
+    """
+
+    def __init__(self, proposal: Proposal, n_plain: int) -> None:
+        self.proposal, self.n_plain = proposal, n_plain
+
+    def __call__(self, problem: Problem[Any, Any, Any], memory: Any, params: Any, plain: Any) -> tuple[Any | None, Any]:
+        n_done, inner = (0, None) if memory is None else memory
+        if n_done < self.n_plain:
+            return None, (n_done + 1, None)
+        proposed, inner = self.proposal(problem, inner, params, plain)
+        return proposed, (n_done, inner)
 
 
 class SteadySquarem(Squarem):

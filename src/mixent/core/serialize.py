@@ -67,6 +67,20 @@ def save(
     pack : callable(object) -> bytes, or None to refuse, for objects of other classes
     """
     writer = _Writer(_Names(classes), shared, pack)
+    text = _header(writer, tree, about)
+    with replacing(path) as part:
+        _write(part, writer, text)
+
+
+def to_bytes(tree: Any, classes: Mapping[str, type], *, shared: tuple[type, ...] = ()) -> bytes:
+    """Return the contents of the file that `save` writes."""
+    writer, buffer = _Writer(_Names(classes), shared, None), io.BytesIO()
+    _write(buffer, writer, _header(writer, tree, {}))
+    return buffer.getvalue()
+
+
+def _header(writer: _Writer, tree: Any, about: Mapping[str, Any]) -> str:
+    """Return the header, and leave the arrays and foreign parts in `writer`."""
     body = writer.encode(tree, "model")
     counts = {"n_arrays": len(writer.arrays)} | ({"n_foreign": len(writer.foreign)} if writer.foreign else {})
     header = {"format": "mixent", "format_version": FORMAT, **about, **counts, "model": body}
@@ -76,7 +90,11 @@ def save(
             f"the model has too many names, labels or records for a file: they take {len(text):,} bytes, and at most "
             f"{_HEADER_LIMIT:,} are read"
         )
-    with replacing(path) as part, zipfile.ZipFile(part, "x", zipfile.ZIP_DEFLATED) as pack_file:
+    return text
+
+
+def _write(file: Path | BinaryIO, writer: _Writer, text: str) -> None:
+    with zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED) as pack_file:
         pack_file.writestr(zipfile.ZipInfo(_HEADER, _STAMP), text, zipfile.ZIP_DEFLATED)
         for i, data in enumerate(writer.foreign):
             pack_file.writestr(zipfile.ZipInfo(_foreign_name(i), _STAMP), data, zipfile.ZIP_DEFLATED)
@@ -103,8 +121,20 @@ def load(
     unpack : callable(list of bytes) -> list of objects, for foreign parts; it must be safe itself
     """
     with Path(path).open("rb") as stream, _one_error(path):
-        header, arrays, foreign = _read(stream, max_bytes)
-        return _Reader(_Names(classes), arrays, _unpacked(foreign, unpack)).decode(header["model"])
+        return _decoded(stream, classes, max_bytes, unpack)
+
+
+def from_bytes(
+    data: bytes, path: str | os.PathLike[str], classes: Mapping[str, type], *, max_bytes: int = MAX_BYTES
+) -> Any:
+    """Return what `to_bytes` wrote; errors name the file `path` that the bytes are from."""
+    with _one_error(path):
+        return _decoded(io.BytesIO(data), classes, max_bytes, None)
+
+
+def _decoded(stream: BinaryIO, classes: Mapping[str, type], max_bytes: int, unpack: Unpack | None) -> Any:
+    header, arrays, foreign = _read(stream, max_bytes)
+    return _Reader(_Names(classes), arrays, _unpacked(foreign, unpack)).decode(header["model"])
 
 
 @contextmanager

@@ -16,6 +16,7 @@ P = TypeVar("P")
 Q = TypeVar("Q", bound=Problem[Any, Any, Any])
 
 QUICK = Stop(1e-3, 60)  # for fits that are only compared, or followed by a longer run
+Runner = Callable[..., Run[Any]]  # what `run` does, with its parameters
 REVISIONS = 5  # largest number of times that a problem is revised
 
 
@@ -49,18 +50,20 @@ def best_of(
     executor: Executor | None = None,
     observers: Sequence[Observer] = (),
     propose: Proposal | None = None,
+    runner: Runner = run,
 ) -> Starts[P]:
     """Run each start for a few passes, then continue from the one with the highest objective."""
     starts = list(starts)
     if len(starts) == 1:
-        only = run(problem, source, starts[0], stop=stop, executor=executor, observers=observers, propose=propose)
+        only = runner(problem, source, starts[0], stop=stop, executor=executor, observers=observers, propose=propose)
         return Starts((), 0, only)
     brief = Stop(stop.tol, min(short_passes, stop.max_passes), stop.gap)
-    short = [run(problem, source, s, stop=brief, executor=executor, propose=propose) for s in starts]
+    short = [runner(problem, source, s, stop=brief, executor=executor, propose=propose) for s in starts]
     scores = [r.objective if isfinite(r.objective) else float("-inf") for r in short]
     best = max(range(len(short)), key=scores.__getitem__)
     result = Starts(tuple(short), best, short[best])
-    return _finished(problem, source, result, brief, stop, executor=executor, observers=observers, propose=propose)
+    options: dict[str, Any] = {"executor": executor, "observers": observers, "propose": propose}
+    return _finished(problem, source, result, brief, stop, runner, **options)
 
 
 def best_revised(
@@ -71,6 +74,7 @@ def best_revised(
     *,
     stop: Stop,
     warm: bool = False,
+    runner: Runner = run,
     **options: Any,
 ) -> tuple[Q, Starts[P]]:
     """Maximize an objective that has constants estimated from the solution; return the final problem with the runs.
@@ -81,17 +85,17 @@ def best_revised(
     """
     brief, left = loose(stop), REVISIONS
     rule = stop if warm else brief
-    result = best_of(problem, source, starts, stop=rule, **options)
+    result = best_of(problem, source, starts, stop=rule, runner=runner, **options)
     while True:
         current = result.run
         other = revise(problem, current) if left and current.status is Status.CONVERGED else None
         if other is not None and current.last is not None:
             problem, left = other, left - 1
             rule = Stop(brief.tol, min(current.n_passes + brief.max_passes, stop.max_passes))
-            current = run(problem, source, resume=current.last.restated(), stop=rule, **options)
+            current = runner(problem, source, resume=current.last.restated(), stop=rule, **options)
             result = replace(result, run=current)
             continue
-        finished = _finished(problem, source, result, rule, stop, **options)
+        finished = _finished(problem, source, result, rule, stop, runner, **options)
         if finished is result:
             return problem, result
         result, rule = finished, stop
@@ -103,7 +107,13 @@ def loose(stop: Stop) -> Stop:
 
 
 def _finished(
-    problem: Problem[P, Any, Any], source: BlockSource, starts: Starts[P], brief: Stop, stop: Stop, **options: Any
+    problem: Problem[P, Any, Any],
+    source: BlockSource,
+    starts: Starts[P],
+    brief: Stop,
+    stop: Stop,
+    runner: Runner,
+    **options: Any,
 ) -> Starts[P]:
     """Continue the chosen run, which ended by the rule `brief`, until `stop`."""
     chosen = starts.run
@@ -111,5 +121,5 @@ def _finished(
     converged = chosen.status is Status.CONVERGED and brief.tol > stop.tol
     if chosen.last is None or not (limited or converged):
         return starts
-    chosen = run(problem, source, resume=chosen.last, stop=stop, **options)
+    chosen = runner(problem, source, resume=chosen.last, stop=stop, **options)
     return replace(starts, run=chosen, resumed=starts.resumed + 1)

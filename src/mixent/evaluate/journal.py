@@ -10,8 +10,8 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.frozen import FrozenEstimator
 
+from mixent.base.fingerprint import written
 from mixent.core.writing import append_line, write_text
 from mixent.data import Table, read_features
 from mixent.data.labels import label_value
@@ -127,35 +127,8 @@ def settings_of(estimator: Any) -> str:
 
     import mixent
 
-    text = f"{mixent.__version__} {sklearn.__version__} {_written(estimator)}"
+    text = f"{mixent.__version__} {sklearn.__version__} {written(estimator)}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _written(value: Any) -> str:
-    """A value in full, where its own text leaves some out."""
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
-    if isinstance(value, dict):
-        return str(sorted((_written(name), _written(item)) for name, item in value.items()))
-    if isinstance(value, list | tuple | np.ndarray):
-        return str([_written(item) for item in value])
-    if hasattr(value, "get_params") and not isinstance(value, type):
-        kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        return f"{kind}({_written(value.get_params(deep=False))}{_state(value)})"
-    return repr(value)
-
-
-def _state(estimator: Any) -> str:
-    """What an estimator has learned; nothing where it is not fitted."""
-    fitted = any(name.endswith("_") and not name.startswith("_") for name in vars(estimator))
-    if not fitted and not isinstance(estimator, FrozenEstimator):
-        return ""
-    import joblib
-
-    try:
-        return f" {joblib.hash(estimator)}"
-    except Exception:  # it cannot be pickled: its address, so that it never equals one of another run
-        return f" {object.__repr__(estimator)}"
 
 
 def _place(line: dict[str, Any]) -> Place:

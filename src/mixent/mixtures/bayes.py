@@ -111,7 +111,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         plan = self._make_plan(table, columns[0], labels, weight)
         if classes is not None:
             self._check_classes(plan)
-        with progress_bar(self.progress, "classifier") as show:
+        with progress_bar(self.progress, "classifier") as show, self._recorded(plan):
             outcome = self._fit_plan(plan, labels, training, show)
         self._set_fitted(outcome, labels, table.schema)
         self.varying_, self.constants_ = columns

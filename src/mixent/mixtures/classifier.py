@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,6 +72,9 @@ class MixtureClassifier(BayesMixture):
         Columns to treat as categorical, regardless of their type.
     forgetting : float, default=0.0
         Share by which each call of `partial_fit` reduces the weight of earlier rows.
+    checkpoint : str, Path or None, default=None
+        File in which `fit` records its state every few seconds, and from which the same `fit` resumes after it was
+        interrupted. It does not change the result, and is removed after the fit.
     random_state : int, RandomState or None, default=None
         Seed of the initialization and of the folds.
     n_jobs : int or None, default=None
@@ -176,6 +180,7 @@ class MixtureClassifier(BayesMixture):
         accelerate: bool = True,
         categorical: Any = "auto",
         forgetting: float = 0.0,
+        checkpoint: str | PathLike[str] | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         progress: bool | Callable[[int, int, str], None] = False,
@@ -193,6 +198,7 @@ class MixtureClassifier(BayesMixture):
         self.accelerate = accelerate
         self.categorical = categorical
         self.forgetting = forgetting
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress

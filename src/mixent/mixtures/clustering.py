@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -79,6 +80,9 @@ class GaussianMixture(DensityMixin, MixtureModel):
         Whether to start from the result of the previous fit. The prior is computed from the new rows.
     forgetting : float, default=0.0
         Share by which each call of `partial_fit` reduces the weight of earlier rows.
+    checkpoint : str, Path or None, default=None
+        File in which `fit` records its state every few seconds, and from which the same `fit` resumes after it was
+        interrupted. It does not change the result, and is removed after the fit.
     random_state : int, RandomState or None, default=None
         Seed of the initialization.
     n_jobs : int or None, default=None
@@ -186,6 +190,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         categorical: Any = "auto",
         warm_start: bool = False,
         forgetting: float = 0.0,
+        checkpoint: str | PathLike[str] | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         progress: bool | Callable[[int, int, str], None] = False,
@@ -202,6 +207,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         self.categorical = categorical
         self.warm_start = warm_start
         self.forgetting = forgetting
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
@@ -268,7 +274,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
                 counts = [k for k in counts if k <= table.n_rows]
             else:
                 raise ValueError(f"n_components={counts[-1]} needs at least as many rows; X has {table.n_rows}")
-        with progress_bar(self.progress, "mixture") as show:
+        with progress_bar(self.progress, "mixture") as show, self._recorded(plan):
             fitted, starts, records, path = self._search(plan, counts, names, table.schema, varying, show)
         self._set_fitted(fitted, starts, table.schema, plan)
         self.varying_, self.constants_, self.search_, self.path_ = varying, constants, records, path

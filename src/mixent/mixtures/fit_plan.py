@@ -6,21 +6,23 @@ A mixture without classes is treated as one class that contains all rows.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mixent.base.executors import choose_executor
+from mixent.base.fingerprint import fingerprint_of
 from mixent.core.arrays import Array, safe_log
 from mixent.core.blocks import ArrayBlocks, Block
-from mixent.core.driver import Event, Observer, Run, Stop
+from mixent.core.driver import Event, Observer, Run, Stop, run
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress, ShowProgress
-from mixent.core.proposals import Squarem
-from mixent.core.starts import QUICK, Starts, best_of, best_revised
+from mixent.core.proposals import Delayed, Squarem
+from mixent.core.starts import QUICK, Runner, Starts, best_of, best_revised
 from mixent.families.gaussian.family import Group
 from mixent.families.gaussian.prior import Prior, common_variances
 from mixent.families.product import ProductFamily
@@ -44,6 +46,11 @@ from mixent.mixtures.online import PastStatistics, past_statistics
 from mixent.mixtures.options import MixturePrior, Search
 from mixent.mixtures.predict import each_row
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
+
+if TYPE_CHECKING:
+    from mixent.core.checkpoint import Checkpoint
+
+PLAIN_PASSES = 10  # before extrapolation; with fewer, more fits end below EM without it (tests/mixtures/test_golden.py)
 
 
 @dataclass(frozen=True)
@@ -133,11 +140,13 @@ class FitPlan:
         self.class_prior = class_prior
         self.start: GivenStart | None = None  # what the user gives to start from
         self.quick = False  # stop early, since the fits are only compared
+        self.checkpoint: Checkpoint | None = None  # file that records the fits
+        self.origin = ""  # of the mixture of a class: the content of the plan that it is part of
 
     def take(self, rows: np.ndarray) -> FitPlan:
         """Return the plan for some of the rows."""
         other = copy(self)
-        for cached in ("summary", "target", "class_variances"):
+        for cached in ("summary", "target", "class_variances", "content"):
             other.__dict__.pop(cached, None)
         other.table = replace(self.table.take(rows), rows=None)
         other.codes = self.codes[rows]
@@ -152,6 +161,7 @@ class FitPlan:
         other.codes, other.classes = np.zeros(other.table.n_rows, dtype=np.int8), self.classes[[c]]
         other.seed = int(np.random.default_rng((self.seed, c)).integers(2**31 - 1))
         other.__dict__.update(summary=self.summary, target=self.target, class_variances=self.class_variances)
+        other.origin = "" if self.checkpoint is None else self.content
         return other
 
     def with_learned_priors(self) -> FitPlan:
@@ -261,16 +271,54 @@ class FitPlan:
         of each component after convergence. If `warm` is the solution of an earlier problem `before` on the same rows,
         it begins with the prior of that problem, so that the earlier run is continued.
         """
+        quick = quick or self.quick
+        what = ("fit", candidate, starts, warm, quick, rescale, before)
+        fit = partial(self._fit, candidate, show, starts, warm, quick, rescale, before)
+        result: tuple[Fitted, Starts] = self.task(what, fit)
+        return result
+
+    def task(self, what: tuple, compute: Callable[[Runner], Any]) -> Any:
+        """Return `compute(run)`, or its result in the checkpoint.
+
+        Parameters
+        ----------
+        what : tuple
+            All that the result depends on, besides this plan.
+        compute : callable(run)
+            Its argument does what `mixent.core.driver.run` does, and records the state of the run.
+        """
+        if self.checkpoint is None:
+            return compute(run)
+        return self.checkpoint.task(
+            fingerprint_of(self.content, self.seed, self.class_prior, self.start, what), compute
+        )
+
+    @cached_property
+    def content(self) -> str:
+        """Fingerprint of the rows and classes."""
+        return fingerprint_of(self.table, self.codes, self.classes, self.supervised, self.origin)
+
+    def _fit(
+        self,
+        candidate: Candidate,
+        show: Progress | None,
+        starts: list[Partition] | None,
+        warm: MixtureParams | None,
+        quick: bool,
+        rescale: bool,
+        before: MixtureProblem | None,
+        runner: Runner,
+    ) -> tuple[Fitted, Starts]:
         est = self.est
         if candidate.prior_rows is None:
             self._check_rank(candidate)
         stop = Stop(est.tol, est.max_iter)
-        if quick or self.quick:
+        if quick:
             stop = Stop(max(est.tol, QUICK.tol), min(est.max_iter, QUICK.max_passes))
         with self.executor(max(candidate.counts)) as executor:
             starts = starts or self.parts(candidate)
             problem = self.problem(candidate, starts[0])
-            rescale = rescale and candidate.rescaled and not (quick or self.quick)
+            rescale = rescale and candidate.rescaled and not quick
             if before is not None and _same_rows(problem, before):
                 problem = _with_prior(problem, before)
             source = self.source(problem.family, max(candidate.counts))
@@ -278,9 +326,10 @@ class FitPlan:
             last: deque[Event] = deque(maxlen=1)
             observers: list[Observer] = [last.append]
             options: dict[str, Any] = {
+                "runner": runner,
                 "executor": executor,
                 "observers": observers if show is None else [*observers, ShowProgress(show, est.max_iter)],
-                "propose": Squarem() if est.accelerate and candidate.is_mixture else None,
+                "propose": Delayed(Squarem(), PLAIN_PASSES) if est.accelerate and candidate.is_mixture else None,
             }
             if rescale:
                 revise = partial(self._rescaled, candidate, starts[0].rows)

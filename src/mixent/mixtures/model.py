@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mixent.base.capabilities import YES, CapableTags, able, yes
 from mixent.base.convergence import FittedByRun, warn_unconverged
 from mixent.base.options import Estimator
-from mixent.base.params import check_count
+from mixent.base.params import check_count, check_file
 from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
@@ -139,6 +140,15 @@ class MixtureModel(FittedByRun, Estimator):
     def _check_statistics(self) -> None:
         if getattr(self, "statistics_", None) is None:
             raise ValueError("this model has no statistics of its training rows; fit it again on all rows")
+
+    def _recorded(self, plan: FitPlan) -> AbstractContextManager[None]:
+        """Return the context of a fit, which is recorded in the file `checkpoint` unless it is None."""
+        check_file("checkpoint", self.checkpoint)
+        if self.checkpoint is None:
+            return nullcontext()
+        from mixent.mixtures.checkpoint import recorded  # loaded when used
+
+        return recorded(plan)
 
     def _update(self, plan: FitPlan) -> None:
         """Run EM on new rows with the statistics of earlier rows as a prior; then add the new statistics."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from mixent.core.blocks import ArrayBlocks
 from mixent.core.driver import Event, Halt, Observer, Run, Status, Stop, run
 from mixent.core.observers import Progress, ShowProgress
 from mixent.core.proposals import Squarem
+from mixent.core.starts import Runner
 from mixent.families.product import Components
 from mixent.mixtures.discriminative import ConditionalLikelihood, Criterion, DiscriminativeProblem, SmoothedError
 from mixent.mixtures.fit_plan import Candidate, FitPlan
@@ -116,6 +118,17 @@ def _best_start(plan: FitPlan, starts: Sequence[Fitted], training: TrainingPlan,
 def _solve(
     plan: FitPlan, start: TrainingStart, training: TrainingPlan, passes: int, observers: Sequence[Observer] = ()
 ) -> Run:
+    return plan.task(("train", start, training, passes), partial(_optimize, plan, start, training, passes, observers))
+
+
+def _optimize(
+    plan: FitPlan,
+    start: TrainingStart,
+    training: TrainingPlan,
+    passes: int,
+    observers: Sequence[Observer],
+    runner: Runner,
+) -> Run:
     problem, params = start.problem, start.params
     n_components = params.n_components
     source, stop = plan.source(problem.family, n_components), Stop(plan.est.tol, passes)
@@ -127,7 +140,7 @@ def _solve(
             chart = MixtureChart(problem, params)
             return run_lbfgs(problem, source, chart, params, stop=stop, executor=executor, observers=observers)
         propose = Squarem() if plan.est.accelerate else None
-        return run(problem, source, params, stop=stop, executor=executor, observers=observers, propose=propose)
+        return runner(problem, source, params, stop=stop, executor=executor, observers=observers, propose=propose)
 
 
 def _passes_until_best(plan: FitPlan, starts: Starts, training: TrainingPlan) -> int:
@@ -139,9 +152,13 @@ def _passes_until_best(plan: FitPlan, starts: Starts, training: TrainingPlan) ->
         raise ValueError("validation leaves a class without training rows; hold out a smaller share")
     solutions, part = starts(part), _training_rows(part, training)
     start = _best_start(part, solutions, training, plan.est.max_iter)
-    observer = _EarlyStop(start.problem, rest.source(start.problem.family, start.params.n_components), part)
-    _solve(part, start, training, plan.est.max_iter, [observer])
-    return observer.best_pass
+
+    def passes(_: Runner) -> int:  # of `run` itself: the state of the observer is not recorded
+        observer = _EarlyStop(start.problem, rest.source(start.problem.family, start.params.n_components), part)
+        _optimize(part, start, training, plan.est.max_iter, [observer], run)
+        return observer.best_pass
+
+    return part.task(("passes", start, training, rest.content), passes)
 
 
 def _held_out(plan: FitPlan, share: float) -> np.ndarray:

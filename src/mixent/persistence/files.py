@@ -159,7 +159,8 @@ def _shared_classes() -> tuple[type, ...]:
 
 
 class _Storable:
-    """Copies without what belongs to this process alone: functions that show progress, and scikit-learn's wrapping.
+    """Copies without what belongs to this process alone: functions that show progress, files of
+    checkpoints, and scikit-learn's wrapping.
 
     What is held in two places is copied once. What a file cannot hold is refused here, by its name.
     """
@@ -194,6 +195,8 @@ class _Storable:
         state = vars(model)
         if callable(state.get("progress")):
             model.progress = False
+        if "checkpoint" in state:
+            model.checkpoint = None
         inner = f"the base of {name}" if "estimator" in entry.holds else name
         for attribute in entry.holds:
             if attribute in state:
