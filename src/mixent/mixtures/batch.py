@@ -6,7 +6,6 @@ that it consists of. Here the components of all mixtures are evaluated together,
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,9 @@ import numpy as np
 
 from mixent.core.arrays import Array, log_sum_exp, safe_log
 from mixent.core.blocks import ArrayBlocks, Block
-from mixent.core.driver import Event, Problem, Stop, run
+from mixent.core.driver import Problem, Stop, run
+from mixent.core.executors import Executor
+from mixent.core.starts import Runner
 from mixent.core.stats import Stats
 from mixent.families.categorical import CategoricalFamily, Categoricals, Counts
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
@@ -212,8 +213,8 @@ class Batch:
     def axis_aligned(self) -> bool:
         return COVARIANCES[self.candidates[0].structures[0]].axis_aligned
 
-    def held_out(self) -> HeldOut:
-        """Fit all mixtures; return log p(x | class) and log p(class) of the held-out rows."""
+    def held_out(self, runner: Runner = run) -> HeldOut:
+        """Fit all mixtures by `runner`; return log p(x | class) and log p(class) of the held-out rows."""
         plan, n_components = self.plan, len(self.fold) * max(self.candidates[0].counts)
         with plan.executor(n_components) as executor:
             problem = self._problem()
@@ -222,17 +223,21 @@ class Batch:
                 source = plan.source(problem.family, n_components)
                 weight = float(problem.row_weights.sum(axis=1)[self.fold].sum())
                 stop = replace(RULE, tol=RULE.tol * weight / plan.total_weight)
-                last: deque[Event] = deque(maxlen=1)
-                params = run(problem, source, params, stop=stop, executor=executor, observers=[last.append]).params
-                chosen = self._chosen(problem, params, last[0].total)
+                result = runner(problem, source, params, stop=stop, executor=executor)
+                params = result.params
+                chosen = self._chosen(problem, params, source, executor)
             else:
                 chosen = np.arange(len(self.fold))
             return self._densities(problem, params, chosen.reshape(len(self.candidates), len(self.parts)))
 
-    def _chosen(self, problem: BatchProblem, params: BatchParams, total: BatchStats) -> np.ndarray:
+    def _chosen(
+        self, problem: BatchProblem, params: BatchParams, source: ArrayBlocks, executor: Executor
+    ) -> np.ndarray:
         """Return the start with the highest objective of each candidate in each fold, as positions of mixtures."""
         if self.n_starts == 1:
             return np.arange(len(self.fold))
+        ready = problem.prepare(params)
+        total = executor.total(lambda block: problem.stats(ready, block), source)
         objectives = problem.each(params, total).reshape(-1, self.n_starts)
         return self.n_starts * np.arange(len(objectives)) + objectives.argmax(axis=1)
 

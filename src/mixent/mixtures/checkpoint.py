@@ -14,6 +14,7 @@ from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.kernels import Moments
 from mixent.families.gaussian.prior import Prior
 from mixent.families.product import Components, ComponentStats, ProductFamily
+from mixent.mixtures.batch import BatchParams, BatchStats
 from mixent.mixtures.discriminative import SignedStats
 from mixent.mixtures.fit_plan import FitPlan
 from mixent.mixtures.fitting import Fitted
@@ -24,6 +25,8 @@ FREE = ("n_jobs", "progress", "checkpoint")  # parameters that do not change the
 CLASSES: dict[str, type] = {
     cls.__name__: cls
     for cls in (
+        BatchParams,
+        BatchStats,
         CategoricalFamily,
         Categoricals,
         Components,

@@ -18,6 +18,7 @@ from mixent.base.folds import Fold, label_folds
 from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.core.observers import Progress
+from mixent.core.starts import Runner
 from mixent.families.gaussian.structures import COVARIANCES
 from mixent.mixtures.batch import Batch, FoldPart, HeldOut
 from mixent.mixtures.fit_plan import Candidate, FitPlan
@@ -250,8 +251,18 @@ class _Scores:
             if same[0].prior_rows is None and len(self.plan.summary.center):
                 held |= {candidate: [self._single(part, candidate) for part in parts] for candidate in same}
             else:
-                held |= Batch(self.plan, parts, same, self.n_starts).held_out()
+                held |= self._together(same, parts)
         return {candidate: held[candidate] for candidate in candidates}
+
+    def _together(self, candidates: list[Candidate], parts: Sequence[FoldPart]) -> HeldOut:
+        """Return the same of candidates that are fitted in one batch."""
+
+        def fit(runner: Runner) -> list:
+            held = Batch(self.plan, parts, candidates, self.n_starts).held_out(runner)
+            return [held[candidate] for candidate in candidates]
+
+        what = ("held out", candidates, [part.held for part in parts], self.n_starts)
+        return dict(zip(candidates, self.plan.task(what, fit)))
 
     def _single(self, part: FoldPart, candidate: Candidate) -> tuple[Array, Array]:
         """Return the same of one candidate, fitted by itself, with repairs of degenerate components."""
