@@ -189,9 +189,10 @@ def two_groups(rng, n=200):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_coverage_of_the_intervals(method):
-    """100 tables of 200 rows: intervals of 95 % cover weights and means in 92 to 96 %, variances in 88 to 94 %.
+    """100 tables of 200 rows; percentile intervals of 95 % are somewhat too short in small samples.
 
-    Percentile intervals of variances are too low, as maximum likelihood underestimates variances.
+    Seen with 150 tables and numpy's default quantiles, of nominal coverage 0.93 with 99 resamples: the weight 0.93, the
+    means 0.93 and 0.90 ("rows": 0.93 and 0.89), the variances 0.88 and 0.86 (0.89 and 0.87); standard error 0.02.
     """
     truth = np.array([0.6, 0.0, 3.0, 1.0, 0.49])
     inside = []
