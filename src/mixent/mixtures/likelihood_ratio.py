@@ -96,9 +96,9 @@ def bootstrap_lrt(
     The fits are those of `estimator`. With its default prior they maximize the posterior density: L is then the
     log-likelihood, without the log prior, at these estimates, so the statistic is not the maximum of the likelihood
     ratio, and can be negative. The test is valid nevertheless, since the tables are fitted in the same way; with
-    `prior=None` it is the usual likelihood ratio, which can have spurious maxima with components of few rows. Each fit has at
-    least 5 initializations (more with `n_init`), since a local maximum of the fit with k components can be rejected
-    although k components are enough.
+    `prior=None` it is the usual likelihood ratio, which can have spurious maxima with components of few rows. Each fit
+    has at least 5 initializations (more with `n_init`), since a local maximum of the fit with k components can be
+    rejected although k components are enough.
 
     Parameters
     ----------
