@@ -142,8 +142,8 @@ def test_what_cannot_be_tested_is_refused(options, parameters, match):
 def test_level_under_the_null_hypothesis(prior, n_groups):
     """150 tables: the share of rejections at the 5 % level, with 19 samples each.
 
-    Seen with 200 tables: one group 0.05 (prior=None: 0.035); two groups 0.14 with one initialization. With five, 5 of
-    70 tables of two groups were rejected at the 10 % level (one: 17 of 100).
+    Seen with 200 tables: one group 0.05 (prior=None: 0.035); two groups 0.14 with one initialization. With five, 8 of
+    100 tables of two groups were rejected at the 10 % level (one: 17 of 100).
     """
     rejected = []
     for seed in range(150):
