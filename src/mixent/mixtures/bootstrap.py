@@ -65,12 +65,16 @@ class BootstrapEstimate(Short):
     @property
     def low(self) -> Array:
         """Lower ends of the percentile intervals."""
-        return np.quantile(self.samples, 0.5 - 0.5 * self.confidence, axis=0)
+        return self._quantile(0.5 - 0.5 * self.confidence)
 
     @property
     def high(self) -> Array:
         """Upper ends of the percentile intervals."""
-        return np.quantile(self.samples, 0.5 + 0.5 * self.confidence, axis=0)
+        return self._quantile(0.5 + 0.5 * self.confidence)
+
+    def _quantile(self, share: float) -> Array:
+        # order statistic share (B + 1): numpy's default leaves 3.5 % instead of 2.5 % outside with 99 resamples
+        return np.quantile(self.samples, share, axis=0, method="weibull")
 
 
 @dataclass(frozen=True, repr=False)

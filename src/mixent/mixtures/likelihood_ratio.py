@@ -31,6 +31,8 @@ from mixent.mixtures.predict import log_density
 if TYPE_CHECKING:
     from mixent.mixtures.clustering import GaussianMixture
 
+N_INIT = 5  # least number of initializations: a local maximum of the fit with k components would be rejected
+
 
 @dataclass(frozen=True, repr=False)
 class LikelihoodRatioTests(Result):
@@ -94,8 +96,9 @@ def bootstrap_lrt(
     The fits are those of `estimator`. With its default prior they maximize the posterior density: L is then the
     log-likelihood, without the log prior, at these estimates, so the statistic is not the maximum of the likelihood
     ratio, and can be negative. The test is valid nevertheless, since the tables are fitted in the same way; with
-    `prior=None` it is the usual likelihood ratio, which can have spurious maxima with components of few rows. Several
-    initializations (`n_init`) give the test more power.
+    `prior=None` it is the usual likelihood ratio, which can have spurious maxima with components of few rows. Each fit
+    has at least 5 initializations (more with `n_init`), since a local maximum of the fit with k components can be
+    rejected although k components are enough.
 
     Parameters
     ----------
@@ -256,7 +259,8 @@ def _fit(plan: FitPlan, n_components: int, name: str) -> Fitted:
     candidate = plain_candidate(plan, n_components, name)
     if plan.search.grown:
         return list(grow(plan, plain_candidate(plan, 1, name), n_components, by=growth_rule(plan)))[-1].fitted
-    return plan.fit(candidate, starts=plan.parts(candidate, plan.est.n_init))[0]
+    n_init = max(plan.est.n_init, N_INIT if n_components > 1 else 1)
+    return plan.fit(candidate, starts=plan.parts(candidate, n_init))[0]
 
 
 def _log_lik(fitted: Fitted, table: Block) -> float:
