@@ -284,7 +284,9 @@ class FitPlan:
         """
         if self.checkpoint is None:
             return compute(run)
-        return self.checkpoint.task(fingerprint_of(self.content, self.seed, self.class_prior, self.start, what), compute)
+        return self.checkpoint.task(
+            fingerprint_of(self.content, self.seed, self.class_prior, self.start, what), compute
+        )
 
     @cached_property
     def content(self) -> str:
