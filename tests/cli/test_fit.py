@@ -1,5 +1,7 @@
 """`mixent fit`: the library's model in a file, and what is printed on the way."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -158,3 +160,25 @@ def test_the_estimator_refuses_wrong_values_with_its_own_message(fails, stock):
                 frame[FEATURES], frame["class"]
             )
         assert fails(*FIT, "--set", f"n_components={value}") == f"Error: {caught.value}"
+
+
+def test_a_fit_resumes_from_the_checkpoint_beside_its_model(mixent, monkeypatch):
+    from mixent.core.checkpoint import Checkpoint
+
+    path, task = Path("m.mixent.checkpoint"), Checkpoint.task
+    two = ("--set", "n_components=2", "--resume")
+
+    def interrupted(self, key, compute):
+        task(self, key, compute)
+        raise KeyboardInterrupt
+
+    mixent(*FIT, *two[:2])
+    whole = mx.load("m.mixent")
+    Path("m.mixent").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "task", interrupted)
+        assert mixent(*FIT, *two).exit_code == 130
+    assert path.exists() and not Path("m.mixent").exists()
+    mixent(*FIT, *two)
+    assert not path.exists()
+    np.testing.assert_array_equal(mx.load("m.mixent").covariances_, whole.covariances_)

@@ -146,7 +146,7 @@ def simulated(seed):
 
 @pytest.mark.slow
 def test_accelerated_fits_of_simulated_tables_rarely_end_below_plain_em(monkeypatch):
-    """A property of these tables and no theorem: any step can lead to another local maximum."""
+    """A property of these tables, no theorem: any step can lead to another local maximum, higher or lower."""
     monkeypatch.setattr(fit_plan, "rescaled", lambda *_: False)  # objectives with different priors cannot be compared
     models, ends = list(GOLDEN["iris"]["models"]), []
     for n_plain in (fit_plan.PLAIN_PASSES, 10**9):

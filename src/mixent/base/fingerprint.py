@@ -18,7 +18,7 @@ def fingerprint_of(*values: Any) -> str:
 def written(value: Any) -> str:
     """A value in full, where its own text leaves some out."""
     if isinstance(value, np.ndarray) and value.dtype != object:
-        return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).data).hexdigest()}"
+        return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
     if isinstance(value, dict):
         return str(sorted((written(name), written(item)) for name, item in value.items()))
     if isinstance(value, list | tuple | np.ndarray):

@@ -175,7 +175,7 @@ class Checkpoint:
             if header.get("fingerprint") != self.fingerprint:
                 raise ValueError(
                     f"{self.path} is the checkpoint of another fit (other rows, labels, weights or parameters, or "
-                    "another version of mixent); pass another file name, or delete the file to start over"
+                    "another version of mixent or numpy); pass another file name, or delete the file to start over"
                 )
             tree = serialize.load(self.path, {}, max_bytes=MAX_BYTES, unpack=lambda parts: [*map(_Packed, parts)])
             self.seed, self._done = int(tree["seed"]), dict(tree["done"])

@@ -69,7 +69,23 @@ def test_a_word_among_numbers_is_reported_unless_the_column_is_listed(mixent, st
         (["--model", "fuser"], "--model fuser is fitted by `mixent fuse`"),
         (["-t", "class", "--sequence", "id"], "--sequence is only used with models of sequences (hmm-density, hmm)"),
         (["-t", "class", "--set", "n_compnents=2"], "did you mean 'n_components'?"),
+        (["-t", "class", "--set", "checkpoint=c"], "--set checkpoint is not used: --resume sets it"),
+        (
+            ["-t", "class", "--model", "med", "--resume"],
+            "--resume is only used with gaussian-mixture, mixture, shared-mixture; got --model med",
+        ),
     ],
 )
 def test_models_and_options_that_do_not_go_together(fails, options, message):
     assert message in fails("fit", "{stock}/data.csv", "-o", "m.mixent", *options, status=2)
+
+
+def test_a_fit_that_was_interrupted_names_its_checkpoint(mixent, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mixent.core.checkpoint.Checkpoint.task", interrupted)
+    result = mixent(*FIT, *ONE, "--resume")
+    assert result.exit_code == 130
+    assert "The state of the fit is in m.mixent.checkpoint: run the same command again to resume" in result.output
+    assert "Resuming from m.mixent.checkpoint" in mixent(*FIT, *ONE, "--resume").output
