@@ -24,6 +24,7 @@ from mixent.core.starts import QUICK, Starts, best_of, best_revised
 from mixent.families.gaussian.family import Group
 from mixent.families.gaussian.prior import Prior, common_variances
 from mixent.families.product import ProductFamily
+from mixent.families.uniform import Uniform
 from mixent.mixtures.fitting import (
     Fitted,
     blocks,
@@ -39,9 +40,19 @@ from mixent.mixtures.fitting import (
     shrunk,
 )
 from mixent.mixtures.given_start import GivenStart
-from mixent.mixtures.init import Partition, Summary, cluster, from_partition, one_hot, sample_rows, summarize
+from mixent.mixtures.init import (
+    Partition,
+    Summary,
+    cluster,
+    column_ranges,
+    from_partition,
+    one_hot,
+    sample_rows,
+    summarize,
+)
 from mixent.mixtures.online import PastStatistics, past_statistics
 from mixent.mixtures.options import MixturePrior, Search
+from mixent.mixtures.outliers import OUTLIERS, Outliers
 from mixent.mixtures.predict import each_row
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
@@ -126,6 +137,7 @@ class FitPlan:
         self.est, self.table, self.sizes, self.seed = est, table, sizes, seed
         self.search: Search = est._group("search")
         self.prior_options: MixturePrior = est._group("prior")
+        self.outliers: Outliers = OUTLIERS[est.outliers]
         self.supervised = codes is not None
         self.codes = np.zeros(table.n_rows, dtype=np.int8) if codes is None else codes
         self.classes = np.zeros(1) if classes is None else classes
@@ -136,7 +148,7 @@ class FitPlan:
     def take(self, rows: np.ndarray) -> FitPlan:
         """Return the plan for some of the rows."""
         other = copy(self)
-        for cached in ("summary", "target", "class_variances"):
+        for cached in ("summary", "target", "class_variances", "uniform"):
             other.__dict__.pop(cached, None)
         other.table = replace(self.table.take(rows), rows=None)
         other.codes = self.codes[rows]
@@ -150,7 +162,9 @@ class FitPlan:
         other.table = replace(other.table, label=None)
         other.codes, other.classes = np.zeros(other.table.n_rows, dtype=np.int8), self.classes[[c]]
         other.seed = int(np.random.default_rng((self.seed, c)).integers(2**31 - 1))
-        other.__dict__.update(summary=self.summary, target=self.target, class_variances=self.class_variances)
+        other.__dict__.update(
+            summary=self.summary, target=self.target, class_variances=self.class_variances, uniform=self.uniform
+        )
         return other
 
     def with_learned_priors(self) -> FitPlan:
@@ -191,6 +205,11 @@ class FitPlan:
     def summary(self) -> Summary:
         with self.executor(1) as executor:
             return summarize(blocks(self.table, 1, True), self.sizes, executor)
+
+    @cached_property
+    def uniform(self) -> Uniform | None:
+        """Density of the noise component, if there is one."""
+        return Uniform(*column_ranges(self.table, self.summary), self.sizes) if self.outliers.uniform else None
 
     @cached_property
     def target(self) -> Array:
@@ -234,10 +253,15 @@ class FitPlan:
         return Prior.of_covariances(rows, cov, self.total_weight)
 
     def problem(self, candidate: Candidate, start: Partition) -> MixtureProblem:
-        prior = self.prior(candidate, start)
-        noise, smoothing = candidate.noise, self.prior_options.smoothing
-        family = make_family(candidate.groups, self.summary, self.sizes, prior, noise, smoothing)
+        family = self.family(candidate, self.prior(candidate, start), candidate.noise)
         return MixtureProblem(family, self.class_prior)
+
+    def family(self, candidate: Candidate, prior: Prior | None, noise: float) -> ProductFamily:
+        """Return the family of the components of a candidate."""
+        smoothing, numeric = self.prior_options.smoothing, self.outliers.numeric
+        return make_family(
+            candidate.groups, self.summary, self.sizes, prior, noise, smoothing, numeric, self.uniform
+        )
 
     def fit(
         self,
@@ -275,7 +299,7 @@ class FitPlan:
             options: dict[str, Any] = {
                 "executor": executor,
                 "observers": observers if show is None else [*observers, ShowProgress(show, est.max_iter)],
-                "propose": Squarem() if est.accelerate and candidate.is_mixture else None,
+                "propose": Squarem() if candidate.is_mixture or est.outliers is not None else None,
             }
             if rescale:
                 revise = partial(self._rescaled, candidate, starts[0].rows)
@@ -297,13 +321,15 @@ class FitPlan:
         return other if rescaled(problem.family, other.family, run.params.components, mass) else None
 
     def assigned(self, candidate: Candidate, params: MixtureParams, rows: np.ndarray) -> Partition:
-        """Return a partition of some rows: each belongs to its most probable component, given its class if known."""
-        family = make_family(candidate.groups, self.summary, self.sizes, None, 0.0, self.prior_options.smoothing)
-        problem, K, codes = MixtureProblem(family), params.n_components, self.codes[rows]
+        """Return a partition of some rows: each belongs to its most probable component, given its class if known.
+
+        Rows for which the noise component is most probable belong to no part.
+        """
+        problem, width, codes = MixtureProblem(self.family(candidate, None, 0.0)), params.width, self.codes[rows]
         table = replace(self.table.take(rows), rows=None, label=None)
-        log_prob = each_row(problem, params, table, lambda r, b: problem.log_components(r, b).T, K, self.est.n_jobs)
+        log_prob = each_row(problem, params, table, lambda r, b: problem.log_components(r, b).T, width, self.est.n_jobs)
         weights = np.where((codes >= 0)[:, None], params.weights[codes], params.weights.sum(axis=0))
-        return Partition(rows, one_hot((log_prob + safe_log(weights)).argmax(axis=1), K))
+        return Partition(rows, one_hot((log_prob + safe_log(weights)).argmax(axis=1), params.n_components))
 
     @staticmethod
     def _statistics(

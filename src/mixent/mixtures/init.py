@@ -57,6 +57,14 @@ def _weighted_sum(block: Block, values: Array) -> tuple[Array, Array]:
     return weight @ observed, weight @ np.where(observed, values, 0.0)
 
 
+def column_ranges(table: Block, summary: Summary) -> tuple[Array, Array]:
+    """Return the smallest and largest value of each continuous column, (d,) each, of rows with positive weight."""
+    rows = table.X if table.weight is None else table.X[table.weight > 0]
+    low, high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
+    varies = high - low > 0  # a column that is constant, or missing, has the range of its scale
+    return np.where(varies, low, summary.center - summary.scale), np.where(varies, high, summary.center + summary.scale)
+
+
 def _frequencies(table: Block, sizes: tuple[int, ...]) -> Array:
     out = []
     for j, size in enumerate(sizes):
@@ -83,7 +91,7 @@ def _flat_gaussians(family: GaussianFamily, summary: Summary, n_components: int)
     means = np.zeros((n_components, family.n_columns))
     variances = np.tile(summary.scale**2, (n_components, 1))
     covs = variances if family.axis_aligned else variances[:, :, None] * np.eye(family.n_columns)
-    return Gaussians(means, covs, (None,) * len(family.groups))
+    return family.initial(means, covs)
 
 
 Members = Callable[[slice | np.ndarray], Array]  # responsibilities (n, K) of some rows
@@ -100,6 +108,7 @@ def membership_moments(
 
     Missing values are replaced by their expectations under `components`.
     """
+    family = family.trained
     ready = family.prepare(components)
 
     def moments(block: Block) -> ComponentStats:
@@ -131,7 +140,7 @@ def from_partition(
     components = family.update(flat, stats)
     if family.degenerate(components).any():  # with a weak prior EM can start, and repair degenerate components
         components = _with_weak_prior(family, summary, start.resp.shape[1]).update(flat, stats)
-    return MixtureParams(counts / counts.sum(), components)
+    return MixtureParams(family.initial_weights(counts), components)
 
 
 def with_gaussians(gaussians: Gaussians, family: GaussianFamily, means: Array | None, covs: Array | None) -> Gaussians:

@@ -126,8 +126,7 @@ def _solve(
 
             chart = MixtureChart(problem, params)
             return run_lbfgs(problem, source, chart, params, stop=stop, executor=executor, observers=observers)
-        propose = Squarem() if plan.est.accelerate else None
-        return run(problem, source, params, stop=stop, executor=executor, observers=observers, propose=propose)
+        return run(problem, source, params, stop=stop, executor=executor, observers=observers, propose=Squarem())
 
 
 def _passes_until_best(plan: FitPlan, starts: Starts, training: TrainingPlan) -> int:
