@@ -45,9 +45,11 @@ from mixent.mixtures.init import (
     Summary,
     cluster,
     column_ranges,
+    connected,
     from_partition,
     one_hot,
     sample_rows,
+    space,
     summarize,
 )
 from mixent.mixtures.online import PastStatistics, past_statistics
@@ -388,9 +390,9 @@ class FitPlan:
         given = None if self.start is None else self.start.partition(self.table, self.summary.scale)
         if given is not None:
             return [given]
-        if candidate.shared:
-            return [self._shared_partition(candidate.n_components, number) for number in range(n_starts)]
-        return [self.partition(candidate.counts, number) for number in range(n_starts)]
+        divide = self._shared_partition if candidate.shared else self.partition
+        counts: Any = candidate.n_components if candidate.shared else candidate.counts
+        return [divide(counts, number, share) for number in range(n_starts) for share in self.outliers.isolated]
 
     def divided(self, n_components: int) -> tuple[int, ...]:
         """Divide the components evenly among the classes; the largest classes get the remaining ones."""
@@ -399,31 +401,40 @@ class FitPlan:
         counts[order[: n_components % self.n_classes]] += 1
         return tuple(counts.tolist())
 
-    def _shared_partition(self, n_components: int, number: int = 0) -> Partition:
+    def _shared_partition(self, n_components: int, number: int, isolated: float) -> Partition:
         """Return a partition for shared components: by k-means of each class, or of all rows, in turn."""
         if number % 2 == 0 and n_components >= self.n_classes:
-            return self.partition(self.divided(n_components), number)
+            return self.partition(self.divided(n_components), number, isolated)
         with self.executor(1):
             rng = np.random.default_rng((self.seed, n_components, number))
             rows = sample_rows(np.flatnonzero(self.positive), n_components, rng)
-            part = self.table.take(rows)
-            label = cluster(part, self.summary, self.sizes, n_components, self.est.init, rng)
+            label = self._cluster(rows, n_components, isolated, rng)
         return Partition(rows, one_hot(label, n_components))
 
-    def partition(self, counts: tuple[int, ...], number: int = 0) -> Partition:
+    def _cluster(self, rows: np.ndarray, n_clusters: int, isolated: float, rng: np.random.Generator) -> np.ndarray:
+        """Return a cluster for each of these rows, by k-means; -1 for the given share of isolated rows."""
+        kept = np.arange(len(rows))
+        if isolated > 0:
+            kept = connected(space(self.table.take(rows), self.summary, self.sizes), n_clusters, isolated)
+        label = np.full(len(rows), -1)
+        part = self.table.take(rows[kept])
+        label[kept] = cluster(part, self.summary, self.sizes, n_clusters, self.est.init, rng)
+        return label
+
+    def partition(self, counts: tuple[int, ...], number: int = 0, isolated: float = 0.0) -> Partition:
         """Divide the labelled rows of each class (or a sample of them) by k-means."""
         with self.executor(1):  # so that matrix products do not depend on the threads of BLAS
-            return self._partition(counts, number)
+            return self._partition(counts, number, isolated)
 
-    def _partition(self, counts: tuple[int, ...], number: int) -> Partition:
+    def _partition(self, counts: tuple[int, ...], number: int, isolated: float) -> Partition:
         positive = self.positive
         rows, labels, start = [], [], 0
         for c, count in enumerate(counts):
             rng = np.random.default_rng((self.seed, c, count, number))
             class_rows = sample_rows(np.flatnonzero(positive & (self.codes == c)), count, rng)
-            label = cluster(self.table.take(class_rows), self.summary, self.sizes, count, self.est.init, rng)
+            label = self._cluster(class_rows, count, isolated, rng)
             rows.append(class_rows)
-            labels.append(start + label)
+            labels.append(np.where(label < 0, -1, start + label))
             start += count
         return Partition(np.concatenate(rows), one_hot(np.concatenate(labels), start))
 

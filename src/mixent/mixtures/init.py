@@ -18,6 +18,7 @@ from mixent.mixtures.kmeans import kmeans, nearest
 from mixent.mixtures.problem import MixtureParams
 
 SAMPLE = 5000  # rows of the sample for k-means
+NEIGHBORS = 10  # number of the neighbor whose distance tells how isolated a row is
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,22 @@ def cluster(
     if method == "random":
         return nearest(points, points[rng.choice(n, n_clusters, replace=False)])
     return kmeans(points, n_clusters, table.weight, rng)
+
+
+def connected(points: Array, n_clusters: int, isolated: float) -> np.ndarray:
+    """Return the points (m,) without a share `isolated` of them, those farthest from their neighbors.
+
+    These may be outliers, and would often be cluster centers. Two points of each cluster are kept.
+    """
+    from sklearn.neighbors import NearestNeighbors  # takes long to import
+
+    n = len(points)
+    n_kept = max(n - int(isolated * n), 2 * n_clusters)
+    if n_kept >= n:
+        return np.arange(n)
+    neighbors = NearestNeighbors(n_neighbors=min(NEIGHBORS, n - 1), n_jobs=1).fit(points)
+    distance = neighbors.kneighbors()[0][:, -1]
+    return np.sort(np.argsort(distance, kind="stable")[:n_kept])
 
 
 def space(block: Block, summary: Summary, sizes: tuple[int, ...]) -> Array:

@@ -10,18 +10,22 @@ from mixent.families.gaussian.family import GaussianFamily
 from mixent.families.student import StudentFamily
 
 
+ISOLATED = (0.2, 0.1, 0.0)  # EM is started from all of these partitions
+
+
 @dataclass(frozen=True)
 class Outliers:
     """Distributions that an option stands for."""
 
     numeric: type[GaussianFamily]  # family of the numeric columns
     uniform: bool  # whether there is a component with a uniform density
+    isolated: tuple[float, ...]  # shares of the rows, the most isolated ones, without which the rows are clustered
 
 
 OUTLIERS = {
-    None: Outliers(GaussianFamily, False),
-    "noise": Outliers(GaussianFamily, True),
-    "t": Outliers(StudentFamily, False),
+    None: Outliers(GaussianFamily, False, (0.0,)),
+    "noise": Outliers(GaussianFamily, True, ISOLATED),
+    "t": Outliers(StudentFamily, False, ISOLATED),
 }
 NAMES = tuple(name for name in OUTLIERS if name is not None)
 
