@@ -31,12 +31,16 @@ def mixture_on_rows(model: GaussianMixture, X: Any, y: Any) -> list[Content]:
     proba = model._responsibilities(table)
     nearest = proba.argmax(axis=1)
     rows: list[list[Any]] = [
-        [f"component {k}", int((nearest == k).sum()), Number(f"{100 * proba[:, k].mean():.1f}")]
+        [_part_name(model, k), int((nearest == k).sum()), Number(f"{100 * proba[:, k].mean():.1f}")]
         for k in range(proba.shape[1])
     ]
     sure = percent(float(np.mean(proba.max(axis=1) > SURE)))
     caption = f"Rows of each component; {sure} of the rows belong to one component with probability above {SURE:g}"
     return [Table(caption, ["", "rows", "share (%)"], rows), *_density_map(model, X, table, nearest)]
+
+
+def _part_name(model: GaussianMixture, k: int) -> str:
+    return f"component {k}" if k < model.n_components_ else "noise"
 
 
 def _density_map(model: GaussianMixture, X: Any, table: Rows, nearest: np.ndarray) -> list[Content]:
