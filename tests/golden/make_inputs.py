@@ -1,5 +1,7 @@
 """Writes the CSV inputs of mclust.R: for each set NAME.csv (rows x columns) and NAME_z.csv (one-hot start, rows x K).
 
+Those of mclust_noise.R are named "noisy"; the last column of the start is noise.
+
 python tests/golden/make_inputs.py FOLDER
 """
 
@@ -42,10 +44,21 @@ def inputs():
     return {name: (X, quantile_start(X, 3)) for name, X in sets.items()}
 
 
+def noisy():
+    """The synthetic set with 30 uniform rows in a box that is 1.5 times as wide, and its start."""
+    X = synthetic()
+    middle, width = (X.min(0) + X.max(0)) / 2, np.ptp(X, axis=0)
+    outliers = (middle + 1.5 * width * (np.random.default_rng(SEED + 1).random((30, 3)) - 0.5)).round(6)
+    z = np.zeros((330, 4))
+    z[:300, :3] = quantile_start(X, 3)
+    z[300:, 3] = 1.0
+    return np.concatenate([X, outliers]), z
+
+
 def main(folder):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, (X, z) in inputs().items():
+    for name, (X, z) in {**inputs(), "noisy": noisy()}.items():
         np.savetxt(folder / f"{name}.csv", X, delimiter=",", fmt="%.17g")
         np.savetxt(folder / f"{name}_z.csv", z, delimiter=",", fmt="%d")
 
