@@ -78,13 +78,13 @@ def test_with_many_degrees_of_freedom_densities_and_moments_are_gaussian(name):
     gaussian = GaussianFamily(family.groups, family.center, family.scale)
     plain = Gaussians(params.means, params.covs, params.axes)
     X = rows()
-    np.testing.assert_allclose(log_prob(family, params, X), log_prob(gaussian, plain, X), rtol=1e-4)
+    np.testing.assert_allclose(log_prob(family, params, X), log_prob(gaussian, plain, X), rtol=1e-3)
     resp = np.random.default_rng(0).random((3, len(X)))
     for block in ArrayBlocks(Block(X)):
         works = family.open(family.prepare(params), block), gaussian.open(gaussian.prepare(plain), block)
         ours, theirs = (work.log_prob() is not None and work.moments(np.array(resp[:, block.rows])) for work in works)
         for field in ("mass", "first", "second", "rows"):
-            np.testing.assert_allclose(getattr(ours, field), getattr(theirs, field), rtol=1e-4)
+            np.testing.assert_allclose(getattr(ours, field), getattr(theirs, field), rtol=1e-3)
 
 
 @pytest.mark.parametrize("df", [1.2, 3.0, 20.0, 150.0])

@@ -157,6 +157,8 @@ def test_missing_whole_numbers_stay_whole_numbers(draw):
     y[::4] = np.nan
     model = MixtureClassifier(1, "VVV").fit(X, y)
     assert model.classes_.tolist() == [5, 6, 7] and model.classes_.dtype.kind == "i"
+
+
 @pytest.mark.usefixtures("plain_em")
 def test_nearly_certain_labels_are_nearly_hard_ones(draw, same):
     X, label = draw(gap=1.0)

@@ -162,6 +162,8 @@ def test_components_of_one_class_each_are_a_mixture_per_class(grouped):
     np.testing.assert_array_equal(shared.score_samples(X), own.score_samples(X))
     blocks = np.kron(np.eye(3), np.ones(2))
     np.testing.assert_array_equal(shared.class_given_component_, blocks)
+
+
 @pytest.mark.usefixtures("plain_em")
 def test_a_weight_of_zero_stays_zero_and_the_fit_is_that_of_a_mixture_per_class(grouped):
     X, y = grouped()

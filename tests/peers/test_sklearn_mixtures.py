@@ -150,6 +150,8 @@ def test_covered_errors_and_warnings(X):
 def test_covered_duplicated_rows_do_not_break_a_fit(X):
     model = quietly(GaussianMixture(3, random_state=0), np.repeat(X[:5], 10, axis=0))
     assert np.isfinite(model.score_samples(X)).all()
+
+
 @pytest.mark.usefixtures("plain_em")
 def test_different_lower_bounds():
     """`lower_bound_` is the objective after the last iteration, with the log prior; scikit-learn's is before it."""

@@ -190,7 +190,7 @@ class ContaminatedFamily(ProductFamily):
         return super().embed(stats, index[:-1], n_components - 1)
 
     def open(self, ready: tuple[Any, Any], block: Block) -> ContaminatedWork:
-        return ContaminatedWork(super().open(ready, block), self.uniform, block)
+        return ContaminatedWork(super().open(ready, block).works, self, block)
 
     def update(self, params: Components, stats: ComponentStats, live: np.ndarray | None = None) -> Components:
         return super().update(params, stats, None if live is None else live[:-1])
@@ -221,8 +221,10 @@ class ContaminatedFamily(ProductFamily):
         return X, codes
 
     def expected(self, ready: tuple[Any, Any], block: Block, resp: Array) -> Array:
-        inside = super().expected(ready, block, resp[:-1])
-        return inside if block.complete else inside + resp[-1][:, None] * self.uniform.expected(block.X)
+        inside = super().expected(ready, block, resp[:-1])  # about the center, which has the whole weight
+        if block.complete or self.gaussian is None:
+            return inside
+        return inside + resp[-1][:, None] * (self.uniform.expected(block.X) - self.gaussian.center)
 
     def likely_codes(self, params: Components, codes: np.ndarray, resp: Array) -> np.ndarray:
         return super().likely_codes(params, codes, resp[:-1])  # a uniform distribution does not change the maximum
@@ -259,14 +261,15 @@ class ProductWork:
         return ComponentStats(gaussian, parts[-1] if self.family.categorical is not None else None)
 
 
-class ContaminatedWork:
-    """A block with given parameters, and the uniform component."""
+class ContaminatedWork(ProductWork):
+    """A block with given parameters of both families, and the uniform component."""
 
-    def __init__(self, work: ProductWork, uniform: Uniform, block: Block) -> None:
-        self.work, self.uniform, self.block = work, uniform, block
+    def __init__(self, works: list[Any], family: ContaminatedFamily, block: Block) -> None:
+        super().__init__(works, family)
+        self.uniform, self.block = family.uniform, block
 
     def log_prob(self) -> Array:
-        return np.vstack([self.work.log_prob(), self.uniform.log_prob(self.block)])
+        return np.vstack([super().log_prob(), self.uniform.log_prob(self.block)])
 
     def moments(self, resp: Array) -> ComponentStats:
-        return self.work.moments(resp[:-1])
+        return super().moments(resp[:-1])

@@ -111,14 +111,12 @@ class StudentWork:
         weight *= resp
         # the covariance of missing values given u is C / u, which counts u C / u = C for each row
         moments = self.work.moments(weight) if self.complete else self.work.moments(weight, resp)
-        return StudentMoments(
-            moments.mass, moments.first, moments.second, moments.about, resp.sum(axis=1), log_excess
-        )
+        return StudentMoments(moments.mass, moments.first, moments.second, moments.about, resp.sum(axis=1), log_excess)
 
 
 @dataclass(frozen=True)
 class StudentFamily(GaussianFamily):
-    """Maximizes  sum_nk r_nk E[log N(x_n; m_k, C_k / u_nk) + log gamma(u_nk; nu_k / 2, nu_k / 2)] + log prior(m_k, C_k).
+    """Maximizes  sum_nk r_nk E[log N(x_n; m_k, C_k / u_nk) + log gamma(u_nk; nu_k / 2, nu_k / 2)] + log prior(m, C).
 
     The expectation over u_n and over missing values given the current parameters is a lower bound of the log density of
     t distributions that touches it. The M-step of means and scatters has weights r u, that of the covariances divides

@@ -12,8 +12,7 @@ from mixent.core.blocks import Block
 
 @dataclass(frozen=True)
 class Uniform:
-    """The density of a row is the product of 1 / (high - low) of its observed numeric columns and 1 / size of its observed
-    categorical columns.
+    """A density of 1 / (high - low) for each observed numeric column, times 1 / size for each observed categorical one.
 
     It has no parameters to estimate. Missing values are integrated out exactly. So that rows far from all training rows
     can be assigned to it, the density is the same outside the range.

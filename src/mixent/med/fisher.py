@@ -205,8 +205,8 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             _check_sequences(model)
         elif model.outliers is not None:
             raise ValueError(
-                f"FisherKernel needs a mixture of Gaussians without noise; got outliers={model.outliers!r}, fit it with "
-                "outliers=None"
+                "FisherKernel needs a mixture of Gaussians without noise; "
+                f"got outliers={model.outliers!r}, fit it with outliers=None"
             )
         if _is_fitted(model):
             return copy.copy(model), X  # later changes of the user's model have no effect

@@ -98,8 +98,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
     means_ : (K, d) array
         Means of the numeric columns.
     covariances_ : (K, d, d) array
-        Covariances of the numeric columns. With outliers="t" they are scale matrices: the covariance is the scale matrix
-        times df / (df - 2), where df are the degrees of freedom.
+        Covariances of the numeric columns. With outliers="t" they are scale matrices: with df degrees of freedom, the
+        covariance is the scale matrix times df / (df - 2).
     degrees_of_freedom_ : (K,) array
         Degrees of freedom of the components; infinite for Gaussians.
     precisions_ : (K, d, d) array

@@ -261,9 +261,7 @@ class FitPlan:
     def family(self, candidate: Candidate, prior: Prior | None, noise: float) -> ProductFamily:
         """Return the family of the components of a candidate."""
         smoothing, numeric = self.prior_options.smoothing, self.outliers.numeric
-        return make_family(
-            candidate.groups, self.summary, self.sizes, prior, noise, smoothing, numeric, self.uniform
-        )
+        return make_family(candidate.groups, self.summary, self.sizes, prior, noise, smoothing, numeric, self.uniform)
 
     def fit(
         self,

@@ -221,7 +221,7 @@ class MixtureModel(FittedByRun, Estimator):
         return drawn_rows(self.schema_, X, codes), self._sample_label(label, component)
 
     def _sample_label(self, label: np.ndarray, component: np.ndarray) -> np.ndarray:
-        raise AttributeError(f"{type(self).__name__} must define _sample_label")
+        return component
 
     def marginal(self, columns: Any) -> Any:
         """Return the fitted model of some columns, with all other columns integrated out exactly.

@@ -9,7 +9,6 @@ from mixent.base.params import check_choice
 from mixent.families.gaussian.family import GaussianFamily
 from mixent.families.student import StudentFamily
 
-
 ISOLATED = (0.2, 0.1, 0.0)  # EM is started from all of these partitions
 
 

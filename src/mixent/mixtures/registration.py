@@ -59,7 +59,9 @@ def fitted_structure(group: Group, known: Sizes) -> Sizes:
 
 def all_components(fitted: Any, known: Sizes) -> Sizes:
     """The components have weights, and that of noise, too."""
-    problem, params = (fitted.problem, fitted.params) if isinstance(fitted, Fitted) else (fitted.problem_, fitted.params_)
+    problem, params = (
+        (fitted.problem, fitted.params) if isinstance(fitted, Fitted) else (fitted.problem_, fitted.params_)
+    )
     part = params.components.gaussian if params.components.gaussian is not None else params.components.categorical
     first = next(iter(vars(part).values()), None) if part is not None else None
     if not isinstance(first, np.ndarray) or first.ndim == 0:

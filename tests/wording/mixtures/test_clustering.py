@@ -4,6 +4,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from mixent import GaussianMixture
+
+
 @pytest.mark.usefixtures("plain_em")
 def test_warm_start_in_two_halves_is_one_run(draw, same):
     X, _ = draw(n=200)
