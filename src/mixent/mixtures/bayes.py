@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from mixent.base.background import column_values, mixed, play
-from mixent.base.capabilities import YES, CapableTags, able, no, yes
+from mixent.base.capabilities import CapableTags, able, no, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.convergence import warn_unconverged
 from mixent.base.explanation import EXACT, MARGINAL, Explanation, Rivals, shapley_name
@@ -51,12 +51,14 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
     _unused: ClassVar[tuple[str, ...]] = ()  # parameters of `Search` that the estimator does not use
 
     def __sklearn_tags__(self) -> CapableTags:
+        tags = super().__sklearn_tags__()
+        batches = {} if by_likelihood(self.training) else {"batches": no('with training="likelihood"')}
         return able(
-            super().__sklearn_tags__(),
+            tags,
             soft_labels=yes("used as likelihoods of the true label"),
             absent_labels=yes("unlabelled rows contribute to the densities"),
             explanations=yes("by column or component"),
-            batches=YES if by_likelihood(self.training) else no('with training="likelihood"'),
+            **batches,
         )
 
     def _fit_plan(self, plan: FitPlan, labels: Labels, training: TrainingPlan | None, show: Progress | None) -> Outcome:

@@ -413,7 +413,8 @@ class FitPlan:
         """Return a cluster for each of these rows, by k-means; -1 for the given share of isolated rows."""
         kept = np.arange(len(rows))
         if isolated > 0:
-            kept = connected(space(self.table.take(rows), self.summary, self.sizes), n_clusters, isolated)
+            part = self.table.take(rows)
+            kept = connected(space(part, self.summary, self.sizes), part.row_weights, n_clusters, isolated)
         label = np.full(len(rows), -1)
         part = self.table.take(rows[kept])
         label[kept] = cluster(part, self.summary, self.sizes, n_clusters, self.est.init, rng)

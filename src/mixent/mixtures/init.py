@@ -186,20 +186,26 @@ def cluster(
     return kmeans(points, n_clusters, table.weight, rng)
 
 
-def connected(points: Array, n_clusters: int, isolated: float) -> np.ndarray:
-    """Return the points (m,) without a share `isolated` of them, those farthest from their neighbors.
+def connected(points: Array, weight: Array, n_clusters: int, isolated: float) -> np.ndarray:
+    """Return the points (m,) without a share `isolated` of their weight, those farthest from their neighbors.
 
-    These may be outliers, and would often be cluster centers. Two points of each cluster are kept.
+    These may be outliers, and would often be cluster centers. The distance is that within which the points weigh as
+    much as the point itself and `NEIGHBORS` others of weight 1. A weight of 2 for each cluster is kept.
     """
     from sklearn.neighbors import NearestNeighbors  # takes long to import
 
-    n = len(points)
-    n_kept = max(n - int(isolated * n), 2 * n_clusters)
-    if n_kept >= n:
-        return np.arange(n)
-    neighbors = NearestNeighbors(n_neighbors=min(NEIGHBORS, n - 1), n_jobs=1).fit(points)
-    distance = neighbors.kneighbors()[0][:, -1]
-    return np.sort(np.argsort(distance, kind="stable")[:n_kept])
+    total = weight.sum()
+    target = max((1 - isolated) * total, 2.0 * n_clusters)
+    if target >= total:
+        return np.arange(len(points))
+    neighbors = NearestNeighbors(n_neighbors=min(2 * NEIGHBORS, len(points)), n_jobs=1).fit(points)
+    distances, index = neighbors.kneighbors(points)  # the first is the point itself
+    reached = np.cumsum(weight[index], axis=1) >= NEIGHBORS + 1
+    position = np.where(reached[:, -1], reached.argmax(axis=1), -1)
+    distance = distances[np.arange(len(points)), position]
+    order = np.argsort(distance, kind="stable")
+    last = order[np.searchsorted(np.cumsum(weight[order]), target)]
+    return np.flatnonzero(distance <= distance[last])  # equal rows are treated alike
 
 
 def space(block: Block, summary: Summary, sizes: tuple[int, ...]) -> Array:

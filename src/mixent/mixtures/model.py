@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.capabilities import YES, CapableTags, able, yes
+from mixent.base.capabilities import YES, CapableTags, able, no, yes
 from mixent.base.convergence import FittedByRun, warn_unconverged
 from mixent.base.options import Estimator
 from mixent.base.params import check_count
@@ -78,7 +78,7 @@ class MixtureModel(FittedByRun, Estimator):
             density=YES,
             sampling=YES,
             imputation=YES,
-            batches=YES,
+            batches=no('with outliers=None or "noise"') if self.outliers == "t" else YES,
             saved=YES,
         )
 
