@@ -52,13 +52,13 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
 
     def __sklearn_tags__(self) -> CapableTags:
         tags = super().__sklearn_tags__()
-        batches = {} if by_likelihood(self.training) else {"batches": no('with training="likelihood"')}
+        if not by_likelihood(self.training):
+            tags = able(tags, batches=no('with training="likelihood"'))
         return able(
             tags,
             soft_labels=yes("used as likelihoods of the true label"),
             absent_labels=yes("unlabelled rows contribute to the densities"),
             explanations=yes("by column or component"),
-            **batches,
         )
 
     def _fit_plan(self, plan: FitPlan, labels: Labels, training: TrainingPlan | None, show: Progress | None) -> Outcome:
