@@ -172,8 +172,6 @@ def of_numbers(model):
 PUBLIC = {type(model).__name__: model for model in public_estimators()}
 SUBJECTS = {name: subject(quick(model)) for name, model in PUBLIC.items()} | {  # and options that change a cell
     "kernel matrix": Subject(MEDClassifier("precomputed", C=1.0, calibration=None), KERNEL, HOLED),
-    "mixture with noise": subject(MixtureClassifier(1, "VVV", outliers="noise", random_state=0)),
-    "mixture of t distributions": subject(GaussianMixture(2, "VVI", outliers="t", random_state=0)),
     "conditional mixture": subject(MixtureClassifier(1, "VVI", training="conditional", random_state=0)),
     "trees by likelihood": subject(MEDTreeClassifier(objective="likelihood", calibration=None, random_state=0)),
     "novel sequences": Subject(MEDNoveltyDetector("hmm", n_hidden=2, tol=1e-4), SEQUENCES, GAPPY_SEQUENCES),
