@@ -13,3 +13,9 @@ def _close_figures():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture
+def plain_em(monkeypatch):
+    """EM of mixtures without extrapolated steps."""
+    monkeypatch.setattr("mixent.mixtures.fit_plan.Squarem", lambda: None)

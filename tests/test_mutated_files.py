@@ -15,8 +15,13 @@ from mixent.persistence import SavedFileError
 
 from .mutations import mutated
 from .saved import make
-from .subjects import PUBLIC, SUBJECTS
+from .subjects import PUBLIC, subject
+from .subjects import SUBJECTS as ALL
 
+SUBJECTS = ALL | {
+    "mixture with noise": subject(mixent.MixtureClassifier(1, "VVV", outliers="noise", random_state=0)),
+    "mixture of t distributions": subject(mixent.GaussianMixture(2, "VVI", outliers="t", random_state=0)),
+}
 NAMES = sorted(SUBJECTS)
 SLOWEST = 2.0  # seconds that a file may take to be read
 GROWTH = 600  # megabytes that reading files may take, at most

@@ -48,6 +48,7 @@ MEANINGS = {  # of each name that several estimators have: the phrase that every
     "n_states": "number of hidden states",
     "nested": "in the training part of each of these folds",
     "objective": "training objective",
+    "outliers": "how rows far from all components are modeled",
     "per_class": "separately for each class",
     "prior": "number of pseudo-rows",
     "prior_variance": "variance of the gaussian prior",

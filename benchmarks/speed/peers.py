@@ -45,7 +45,7 @@ Method = Callable[[np.ndarray, Start, int], Passes]
 
 
 def mixent(X: np.ndarray, start: Start, n_passes: int, n_jobs: int | None = None) -> Passes:
-    """What `GaussianMixture(prior=None, accelerate=False)` runs, from exactly this start."""
+    """What `GaussianMixture(prior=None)` runs without extrapolated steps, from exactly this start."""
     K = len(start.weights)
     source = blocks(Block(X), K, axis_aligned=False)
     with choose_executor(n_jobs, len(X), K) as executor:

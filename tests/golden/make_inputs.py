@@ -1,5 +1,7 @@
 """Writes the CSV inputs of mclust.R: for each set NAME.csv (rows x columns) and NAME_z.csv (one-hot start, rows x K).
 
+Those of mclust_noise.R are named "noisy"; the last column of the start is noise.
+
 python tests/golden/make_inputs.py FOLDER
 
 The tables of `table_inputs` are read from ../shared/data (see its manifest.json for sources and licences).
@@ -70,10 +72,21 @@ def table_inputs(name):
     return X, {"classes": classes, "groups": quantile_start(X, classes.shape[1])}
 
 
+def noisy():
+    """The synthetic set with 30 uniform rows in a box that is 1.5 times as wide, and its start."""
+    X = synthetic()
+    middle, width = (X.min(0) + X.max(0)) / 2, np.ptp(X, axis=0)
+    outliers = (middle + 1.5 * width * (np.random.default_rng(SEED + 1).random((30, 3)) - 0.5)).round(6)
+    z = np.zeros((330, 4))
+    z[:300, :3] = quantile_start(X, 3)
+    z[300:, 3] = 1.0
+    return np.concatenate([X, outliers]), z
+
+
 def main(folder):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    sets = inputs() | cluster_inputs()
+    sets = inputs() | cluster_inputs() | {"noisy": noisy()}
     for name in CLASSES:
         X, starts = table_inputs(name)
         sets |= {f"{name}_{start}": (X, z) for start, z in starts.items()}

@@ -82,13 +82,14 @@ def spherical_update(X, resp, equal):
     return p, mu, np.full(len(p), np.sqrt((resp * square).sum() / D / n)) if equal else sigma
 
 
+@pytest.mark.usefixtures("plain_em")
 @pytest.mark.parametrize(("name", "equal"), [("EII", True), ("VII", False)])
 @pytest.mark.parametrize("n_passes", [1, 5, 40])
 def test_spherical_em_is_that_of_document_003(draw, soft_start, name, equal, n_passes):
     X, _ = draw(n=200, d=2)
     start = soft_start(200, 3)
     p, mu, sigma = spherical_em(X, start, n_passes, equal)
-    mixture = GaussianMixture(3, name, prior=None, init=start, tol=0, max_iter=n_passes, accelerate=False)
+    mixture = GaussianMixture(3, name, prior=None, init=start, tol=0, max_iter=n_passes)
     with pytest.warns(ConvergenceWarning, match="max_iter was reached"):
         mixture.fit(X)
     order = np.argsort(-p)
@@ -158,13 +159,14 @@ def test_missing_whole_numbers_stay_whole_numbers(draw):
     assert model.classes_.tolist() == [5, 6, 7] and model.classes_.dtype.kind == "i"
 
 
+@pytest.mark.usefixtures("plain_em")
 def test_nearly_certain_labels_are_nearly_hard_ones(draw, same):
     X, label = draw(gap=1.0)
     hard = MixtureClassifier(1, "VVV", tol=1e-10).fit(X, label)
     eps = 1e-9
     soft = np.full((len(X), 3), eps / 2)
     soft[np.arange(len(X)), label] = 1 - eps
-    same(hard, MixtureClassifier(1, "VVV", tol=1e-10, accelerate=False).fit(X, soft), 1e-5)
+    same(hard, MixtureClassifier(1, "VVV", tol=1e-10).fit(X, soft), 1e-5)
 
 
 def test_equal_label_probabilities_say_as_little_as_no_label(draw, same):

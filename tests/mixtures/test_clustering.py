@@ -362,11 +362,12 @@ def test_a_fit_that_broke_off_does_not_win_the_search():
 # --- scikit-learn's habits -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("plain_em")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_one_iteration_at_a_time_is_one_long_run(draw, same):
     """`warm_start=True, max_iter=1` makes one update per call, as scikit-learn's loops expect."""
     X, _ = draw(n=200, gap=3.0)
-    options = {"prior": None, "tol": 1e-4, "accelerate": False, "random_state": 0}
+    options = {"prior": None, "tol": 1e-4, "random_state": 0}
     steps = GaussianMixture(3, warm_start=True, max_iter=1, **options)
     bounds = []
     while not (bounds and steps.converged_):

@@ -20,7 +20,7 @@ def rows():
 
 
 def started(X, name, **start):
-    model = GaussianMixture(3, name, prior=None, init=start, tol=0, max_iter=1, accelerate=False)
+    model = GaussianMixture(3, name, prior=None, init=start, tol=0, max_iter=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(X)

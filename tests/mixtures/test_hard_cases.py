@@ -133,6 +133,7 @@ def test_a_constant_column_changes_no_answer(draw, prior):
         other.marginal([1])
 
 
+@pytest.mark.usefixtures("plain_em")
 @pytest.mark.parametrize("missing", [0.0, 0.1], ids=["complete", "gaps"])
 @pytest.mark.parametrize("name", ["EII", "VVI", "EEE", "VVV"])
 def test_an_offset_of_1e8_costs_no_digits(draw, soft_start, name, missing):
@@ -140,8 +141,8 @@ def test_an_offset_of_1e8_costs_no_digits(draw, soft_start, name, missing):
     X, _ = draw(n=300, missing=missing)
     X = np.round(X * 2.0**20) / 2.0**20  # so that adding 2^27 is exact
     start = soft_start(300, 3)
-    near = GaussianMixture(3, name, init=start, tol=1e-10, accelerate=False).fit(X)
-    far = GaussianMixture(3, name, init=start, tol=1e-10, accelerate=False).fit(X + 2.0**27)
+    near = GaussianMixture(3, name, init=start, tol=1e-10).fit(X)
+    far = GaussianMixture(3, name, init=start, tol=1e-10).fit(X + 2.0**27)
     np.testing.assert_allclose(far.means_ - 2.0**27, near.means_, atol=1e-5)
     np.testing.assert_allclose(far.covariances_, near.covariances_, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(far.predict_proba(X + 2.0**27), near.predict_proba(X), atol=1e-5)
@@ -223,13 +224,14 @@ def test_a_weight_of_zero_for_a_whole_component(draw):
     assert_sound(mixture, X)
 
 
+@pytest.mark.usefixtures("plain_em")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_tiny_weights_are_as_good_as_large_ones(draw, soft_start, same):
     """Without a prior only their ratios count."""
     X, _ = draw(n=150)
     start = soft_start(150, 2)
     weight = np.random.default_rng(0).exponential(size=150)
-    options = {"prior": None, "init": start, "tol": 1e-10, "accelerate": False}
+    options = {"prior": None, "init": start, "tol": 1e-10}
     one = GaussianMixture(2, **options).fit(X, sample_weight=weight)
     for scale in (1e-6, 1e6):
         same(one, GaussianMixture(2, **options).fit(X, sample_weight=scale * weight), 1e-4)

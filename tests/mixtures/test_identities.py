@@ -10,7 +10,10 @@ from mixent.core.executors import Serial, Threads
 from mixent.mixtures import fit_plan, fitting, predict
 
 NAMES = ("EII", "VVI", "EEE", "VVE", "VEV", "VVV")
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # a fixed number of passes
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),  # a fixed number of passes
+    pytest.mark.usefixtures("plain_em"),
+]
 
 
 def exactness(name):
@@ -20,7 +23,7 @@ def exactness(name):
 
 def fixed_passes(K, name, start, **options):
     """EM from given responsibilities for 15 passes, however small the gain."""
-    return GaussianMixture(K, name, init=start, tol=0, max_iter=15, accelerate=False, **options)
+    return GaussianMixture(K, name, init=start, tol=0, max_iter=15, **options)
 
 
 # --- blocks ----------------------------------------------------------------------------------------------------------
@@ -73,7 +76,7 @@ def test_splitting_rows_into_blocks_changes_no_classifier(draw, same, small_bloc
     X, label = draw(n=200, missing=0.2)
     y = label.astype(float)
     y[::5] = np.nan
-    options = {"tol": 0, "max_iter": 10, "accelerate": False, "random_state": 0}
+    options = {"tol": 0, "max_iter": 10, "random_state": 0}
     one = MixtureClassifier(2, "VVV", **options).fit(X, y)
     proba = one.predict_proba(X)
     small_blocks()

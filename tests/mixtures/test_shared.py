@@ -80,11 +80,12 @@ STRUCTURED = {  # closed forms of what a structure makes of the scatters
 }
 
 
+@pytest.mark.usefixtures("plain_em")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", STRUCTURED)
 def test_one_step_is_that_of_theorem_3_1(grouped, name):
     X, y = grouped()
-    model = SharedMixtureClassifier(4, name, prior=None, random_state=0, max_iter=4, accelerate=False).fit(X, y)
+    model = SharedMixtureClassifier(4, name, prior=None, random_state=0, max_iter=4).fit(X, y)
     problem, source = model.problem_, ArrayBlocks(Block(X), 64, 64, classes=y)
     with Serial() as workers:
         total = workers.total(partial(problem.stats, problem.prepare(model.params_)), source)
@@ -163,9 +164,10 @@ def test_components_of_one_class_each_are_a_mixture_per_class(grouped):
     np.testing.assert_array_equal(shared.class_given_component_, blocks)
 
 
+@pytest.mark.usefixtures("plain_em")
 def test_a_weight_of_zero_stays_zero_and_the_fit_is_that_of_a_mixture_per_class(grouped):
     X, y = grouped()
-    own = MixtureClassifier(2, "VVV", random_state=0, tol=1e-10, accelerate=False).fit(X, y)
+    own = MixtureClassifier(2, "VVV", random_state=0, tol=1e-10).fit(X, y)
     problem, source = own.problem_, ArrayBlocks(Block(X, label=np.eye(3)[y]))  # as soft labels: no class set apart
     again = run(problem, source, own.params_, stop=Stop(1e-10, 50), executor=Serial())
     np.testing.assert_array_equal(again.params.weights > 0, own.weights_ > 0)

@@ -48,6 +48,7 @@ def test_covered_maximum_likelihood(X, kind):
         assert getattr(ours, name)(X) == pytest.approx(getattr(peer, name)(X), rel=1e-6)
 
 
+@pytest.mark.usefixtures("plain_em")
 @kinds
 def test_covered_iterations_from_given_parameters(X, kind):
     means, n_iter = X[[0, 50, 100]], 4
@@ -55,7 +56,7 @@ def test_covered_iterations_from_given_parameters(X, kind):
     start = {"weights_init": [0.4, 0.3, 0.3], "means_init": means, "precisions_init": shape[kind]}
     peer = quietly(Peer(3, covariance_type=kind, reg_covar=0, tol=0, max_iter=n_iter, **start), X)
     given = {"weights": [0.4, 0.3, 0.3], "means": means, "precisions": np.ones((3, 2))}
-    ours = GaussianMixture(3, NAMES[kind], prior=None, init=given, accelerate=False, tol=0, max_iter=n_iter)
+    ours = GaussianMixture(3, NAMES[kind], prior=None, init=given, tol=0, max_iter=n_iter)
     quietly(ours, X)
     order = np.argsort(-peer.weights_)
     assert ours.n_iter_ == peer.n_iter_ == n_iter
@@ -151,11 +152,12 @@ def test_covered_duplicated_rows_do_not_break_a_fit(X):
     assert np.isfinite(model.score_samples(X)).all()
 
 
+@pytest.mark.usefixtures("plain_em")
 def test_different_lower_bounds():
     """`lower_bound_` is the objective after the last iteration, with the log prior; scikit-learn's is before it."""
     X = np.random.default_rng(0).normal(size=(200, 2)) + 3 * (np.arange(200) % 2)[:, None]
     start = {"weights": [0.5, 0.5], "means": [[0.0, 0.0], [3.0, 3.0]], "precisions": [np.eye(2)] * 2}
-    options = {"tol": 0.0, "accelerate": False, "max_iter": 4}
+    options = {"tol": 0.0, "max_iter": 4}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         ours = GaussianMixture(2, "VVV", prior=None, init=start, **options).fit(X)

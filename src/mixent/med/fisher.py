@@ -203,6 +203,11 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             )
         if isinstance(model, SequenceModel):
             _check_sequences(model)
+        elif model.outliers is not None:
+            raise ValueError(
+                "FisherKernel needs a mixture of Gaussians without noise; "
+                f"got outliers={model.outliers!r}, fit it with outliers=None"
+            )
         if _is_fitted(model):
             return copy.copy(model), X  # later changes of the user's model have no effect
         model = clone(model)

@@ -13,11 +13,11 @@ from sklearn.utils.metaestimators import available_if
 
 from mixent.base.background import column_values, mixed, play
 from mixent.base.bounded_loss import log_with_uniform
-from mixent.base.capabilities import YES, CapableTags, able, no, yes
+from mixent.base.capabilities import CapableTags, able, no, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.convergence import warn_unconverged
 from mixent.base.explanation import EXACT, MARGINAL, Explanation, Rivals, shapley_name
-from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_share
+from mixent.base.params import check_choice, check_count, check_positive, check_share
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.base.shapley import Games
@@ -42,7 +42,8 @@ from mixent.mixtures.fit_plan import Candidate, FitPlan, Outcome
 from mixent.mixtures.given_start import check_init, read_start, within_classes
 from mixent.mixtures.model import MixtureModel, select_columns, varying_columns
 from mixent.mixtures.online import with_past
-from mixent.mixtures.options import by_likelihood
+from mixent.mixtures.options import by_likelihood, training_name
+from mixent.mixtures.outliers import check_outliers, keeps_statistics
 from mixent.warn import warn_notes
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _keeps_statistics(est: Any) -> bool:
     """Whether the estimator has `partial_fit`, as scikit-learn's `available_if` requires."""
     if not by_likelihood(est.training):
         raise AttributeError(f"partial_fit is only available with training='likelihood'; got {est.training!r}")
-    return True
+    return keeps_statistics(est)
 
 
 class BayesMixture(ProbabilisticClassifier, MixtureModel):
@@ -68,12 +69,14 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
     covariance_: Any
 
     def __sklearn_tags__(self) -> CapableTags:
+        tags = super().__sklearn_tags__()
+        if not by_likelihood(self.training):
+            tags = able(tags, batches=no('with training="likelihood"'))
         return able(
-            super().__sklearn_tags__(),
+            tags,
             soft_labels=yes("used as likelihoods of the true label"),
             absent_labels=yes("unlabelled rows contribute to the densities"),
             explanations=yes("by column or component"),
-            batches=YES if by_likelihood(self.training) else no('with training="likelihood"'),
         )
 
     def _fit_plan(self, plan: FitPlan, labels: Labels, training: TrainingPlan | None, show: Progress | None) -> Outcome:
@@ -224,7 +227,11 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
                 raise ValueError("covariance by class needs n_components by class or as a number, not 'auto'")
             self._structures()
         check_count("max_iter", self.max_iter)
-        check_flag("accelerate", self.accelerate)
+        check_outliers(self.outliers)
+        if self.outliers is not None and not by_likelihood(self.training):
+            raise ValueError(
+                f"outliers={self.outliers!r} is only used with training='likelihood'; got {training_name(self)!r}"
+            )
         check_positive("tol", self.tol, zero=True)
         check_share("forgetting", self.forgetting)
         self._group("prior").check()
@@ -384,17 +391,22 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
     @property
     def weights_(self) -> Array:
         """(C, K) joint weights of class and component."""
-        return self.params_.weights
+        return self.params_.weights[:, : self.params_.n_components]
+
+    @property
+    def noise_weight_(self) -> Array:
+        """(C,) joint weights of class and noise."""
+        return self.params_.weights[:, self.params_.n_components :].sum(axis=1)
 
     @property
     def component_class_(self) -> np.ndarray:
         """(K,) index of the class of each component, or of its most probable class."""
-        return self.params_.weights.argmax(axis=0)
+        return self.weights_.argmax(axis=0)
 
     @property
     def class_given_component_(self) -> Array:
         """(C, K) p(class | component); columns sum to 1."""
-        return self.params_.weights / self.params_.weights.sum(axis=0)
+        return self.weights_ / self.weights_.sum(axis=0)
 
     def explain(self, X: Any, label: Any = None, rival: Any = None, *, by: str = "column") -> Explanation:
         """Return the contribution of each column, or of each component, to the log-odds of one class against another.
@@ -433,18 +445,19 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
     def _explain_components(self, table: Table, rivals: Rivals) -> Explanation:
         prior, parts = explain_rows(
             self._log_components(table),
-            self.weights_,
+            self.params_.weights,
             self.class_prior_,
             self.temperature_,
             rivals.ours,
             rivals.theirs,
         )
-        names = [f"component {k}" for k in range(parts.shape[1])]
+        K = self.params_.n_components
+        names = [f"component {k}" for k in range(K)] + ["noise"] * (parts.shape[1] - K)
         owners = self._owners(table.n_rows)
         return rivals.explanation(prior, parts, names, "component", "class priors", EXACT, owners)
 
     def _owners(self, n_rows: int) -> Callable[[], list[list[str]]]:
         """Return the most probable class of each component as text, the same for every row."""
-        shares = self.class_given_component_.T
+        shares = (self.params_.weights / self.params_.weights.sum(axis=0)).T
         texts = [f"{self.classes_[share.argmax()]} ({100 * share.max():.0f} %)" for share in shares]
         return lambda: [texts] * n_rows

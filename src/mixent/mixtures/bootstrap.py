@@ -34,6 +34,7 @@ from mixent.core.driver import Stop, run
 from mixent.core.proposals import Squarem
 from mixent.data import Schema, read_weights
 from mixent.mixtures.fitting import blocks
+from mixent.mixtures.outliers import check_gaussian
 from mixent.mixtures.predict import responsibilities
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 from mixent.show import Short
@@ -170,7 +171,6 @@ class Refit:
     resp: Array  # (n, K) responsibilities of the fitted mixture
     method: str
     stop: Stop
-    accelerate: bool
 
     def __call__(self, seed: int) -> tuple[MixtureParams, bool] | None:
         """Return the parameters of a resample in the order of the fitted components, and whether EM converged.
@@ -183,7 +183,7 @@ class Refit:
         block = block if len(used) == len(weight) else replace(block.take(used), rows=None)
         gaussian, K = self.problem.family.gaussian, self.params.n_components
         source = blocks(block, K, gaussian is None or gaussian.axis_aligned)
-        propose = Squarem() if self.accelerate and K > 1 else None
+        propose = Squarem() if K > 1 else None
         with choose_executor(1, block.n_rows, K) as executor:
             result = run(self.problem, source, self.params, stop=self.stop, executor=executor, propose=propose)
         params: MixtureParams = result.params
@@ -231,6 +231,7 @@ def bootstrap(
     """Return the bootstrap of a fitted mixture; see `GaussianMixture.bootstrap`."""
     from mixent.mixtures.candidates import map_tasks
 
+    check_gaussian(model, "bootstrap")
     check_choice("method", method, METHODS)
     if check_count("n_resamples", n_resamples) < 2:
         raise ValueError(f"n_resamples must be at least 2 for a standard error; got {n_resamples!r}")
@@ -245,7 +246,6 @@ def bootstrap(
         model._responsibilities(table),
         method,
         Stop(model.tol, model.max_iter),
-        bool(model.accelerate),
     )
     seeds = check_random_state(model.random_state if random_state is None else random_state)
     tasks = [(refit, int(seed)) for seed in seeds.randint(2**31 - 1, size=n_resamples)]

@@ -255,7 +255,7 @@ def log_components(fitted: Fitted, table: Block, n_jobs: int | None) -> Array:
     """Return log f_k(x_n), (n, K)."""
     problem, params = fitted.problem, fitted.params
     return each_row(
-        problem, params, table, lambda ready, block: problem.log_components(ready, block).T, params.n_components, n_jobs
+        problem, params, table, lambda ready, block: problem.log_components(ready, block).T, params.width, n_jobs
     )
 
 

@@ -58,6 +58,9 @@ class MixtureClassifier(BayesMixture):
     search : None, str or Search, default=None
         How components are found and, with n_components="auto", selected: a criterion ("cv", "bic", "icl", "dic",
         "dic_robust", "cbic") or a `Search`. The default criterion is "cv", with up to 8 components for each class.
+    outliers : None, "noise" or "t", default=None
+        How rows far from all components are modeled, see `GaussianMixture`. With "noise", each class has its own weight
+        of the noise component. Only used with training="likelihood".
     init : "kmeans++", "random" or (n, K) array, default="kmeans++"
         Initialization of the components of each class: k-means, randomly drawn rows as centers, or responsibilities
         with a column for each of the K components of all classes, in the order of `classes_`. Of a labelled row, only
@@ -66,8 +69,6 @@ class MixtureClassifier(BayesMixture):
         EM stops when the gain of a pass is below this value, in nats per row.
     max_iter : int, default=500
         Maximum number of iterations (passes over the data).
-    accelerate : bool, default=True
-        Whether to use SQUAREM extrapolation; an extrapolated step is accepted only if it increases the objective.
     categorical : "auto" or list, default="auto"
         Columns to treat as categorical, regardless of their type.
     forgetting : float, default=0.0
@@ -90,11 +91,13 @@ class MixtureClassifier(BayesMixture):
         Class priors.
     weights_ : (C, K) array
         Joint weights of class and component.
+    noise_weight_ : (C,) array
+        Joint weights of class and noise; 0 without noise.
     component_class_ : (K,) array of int
         Index of the class of each component.
     class_given_component_ : (C, K) array
         p(class | component).
-    means_, covariances_, precisions_, category_probabilities_
+    means_, covariances_, precisions_, degrees_of_freedom_, category_probabilities_
         Parameters of the components, see `GaussianMixture`.
     n_components_ : (C,) array of int
         Number of components of each class.
@@ -174,10 +177,10 @@ class MixtureClassifier(BayesMixture):
         class_prior: Any = "empirical",
         training: str | Conditional | MinimumError = "likelihood",
         search: str | Search | None = None,
+        outliers: str | None = None,
         init: Any = "kmeans++",
         tol: float = 1e-5,
         max_iter: int = 500,
-        accelerate: bool = True,
         categorical: Any = "auto",
         forgetting: float = 0.0,
         checkpoint: str | PathLike[str] | None = None,
@@ -192,10 +195,10 @@ class MixtureClassifier(BayesMixture):
         self.class_prior = class_prior
         self.training = training
         self.search = search
+        self.outliers = outliers
         self.init = init
         self.tol = tol
         self.max_iter = max_iter
-        self.accelerate = accelerate
         self.categorical = categorical
         self.forgetting = forgetting
         self.checkpoint = checkpoint
@@ -227,7 +230,7 @@ class MixtureClassifier(BayesMixture):
         return replace(outcome, fitted=train(plan, starts, training, show), temperature=1.0)
 
     def _set_n_components(self) -> None:
-        self.n_components_ = (self.params_.weights > 0).sum(axis=1)
+        self.n_components_ = (self.weights_ > 0).sum(axis=1)
 
     def _check(self) -> None:
         super()._check()

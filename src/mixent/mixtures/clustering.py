@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 
 from mixent.base.capabilities import IGNORED, NOTHING, CapableTags, able
 from mixent.base.convergence import warn_unconverged
@@ -24,6 +25,7 @@ from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.given_start import check_init, read_start
 from mixent.mixtures.model import MixtureModel, select_columns, varying_columns
 from mixent.mixtures.options import MixturePrior, Search
+from mixent.mixtures.outliers import check_outliers, keeps_statistics
 from mixent.mixtures.predict import entropy_of
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
@@ -43,7 +45,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
     categorical column j in component k. Each EM update maximizes a lower bound that touches the objective, so the
     objective never decreases [1]_.
 
-    Missing values are integrated out exactly. Categorical columns are independent within a component.
+    Missing values are integrated out exactly. Categorical columns are independent within a component. EM is accelerated
+    by extrapolation [3]_; a step is accepted only if it increases the objective.
 
     Parameters
     ----------
@@ -61,6 +64,10 @@ class GaussianMixture(DensityMixin, MixtureModel):
     search : None, "bic", "icl", "cv" or Search, default=None
         How components are found and, if there is a choice, how their number and structure are selected: a criterion or
         a `Search`. The default criterion is "bic", with up to 9 components.
+    outliers : None, "noise" or "t", default=None
+        How rows far from all components are modeled. "noise" adds a component with a uniform density over the range of
+        the numeric columns and over the categories, and a weight that is estimated [6]_. With "t", components are
+        multivariate t distributions with estimated degrees of freedom [7]_, between 1 and 200.
     init : "kmeans++", "random", (n, K) array or dict, default="kmeans++"
         Initialization of EM: k-means on a sample of the rows, randomly drawn rows as centers, responsibilities, or a
         dict of initial parameters with one or more of "weights" (K,), "means" (K, d), and "covariances" or "precisions"
@@ -72,8 +79,6 @@ class GaussianMixture(DensityMixin, MixtureModel):
         EM stops when the gain of a pass is below this value, in nats per row.
     max_iter : int, default=1000
         Maximum number of iterations (passes over the data).
-    accelerate : bool, default=True
-        Whether to use SQUAREM extrapolation [3]_; an extrapolated step is accepted only if it increases the objective.
     categorical : "auto" or list, default="auto"
         Columns to treat as categorical, regardless of their type.
     warm_start : bool, default=False
@@ -93,11 +98,16 @@ class GaussianMixture(DensityMixin, MixtureModel):
     Attributes
     ----------
     weights_ : (K,) array
-        Weights of the components, in decreasing order.
+        Weights of the components, in decreasing order. Together with `noise_weight_` they sum to 1.
+    noise_weight_ : float
+        Weight of the noise component; 0 without noise.
     means_ : (K, d) array
         Means of the numeric columns.
     covariances_ : (K, d, d) array
-        Covariances of the numeric columns.
+        Covariances of the numeric columns. With outliers="t" they are scale matrices: with df degrees of freedom, the
+        covariance is the scale matrix times df / (df - 2).
+    degrees_of_freedom_ : (K,) array
+        Degrees of freedom of the components; infinite for Gaussians.
     precisions_ : (K, d, d) array
         Inverses of the covariances; constant columns have an infinite precision.
     category_probabilities_ : dict of column -> CategoryProbabilities
@@ -162,6 +172,10 @@ class GaussianMixture(DensityMixin, MixtureModel):
        clustering. Journal of Classification, 24(2), 155-181.
     .. [5] Mansjur, D. S. and Juang, B. H. Incremental learning of mixture models for simultaneous estimation of class
        distribution and inter-class decision boundaries. Section 3, incremental growth (document 002).
+    .. [6] Banfield, J. D. and Raftery, A. E. (1993). Model-based Gaussian and non-Gaussian clustering. Biometrics,
+       49(3), 803-821.
+    .. [7] Peel, D. and McLachlan, G. J. (2000). Robust mixture modelling using the t distribution. Statistics and
+       Computing, 10(4), 339-348.
 
     Examples
     --------
@@ -182,11 +196,11 @@ class GaussianMixture(DensityMixin, MixtureModel):
         *,
         prior: str | float | MixturePrior | None = "auto",
         search: str | Search | None = None,
+        outliers: str | None = None,
         init: Any = "kmeans++",
         n_init: int = 1,
         tol: float = 1e-6,
         max_iter: int = 1000,
-        accelerate: bool = True,
         categorical: Any = "auto",
         warm_start: bool = False,
         forgetting: float = 0.0,
@@ -199,11 +213,11 @@ class GaussianMixture(DensityMixin, MixtureModel):
         self.covariance = covariance
         self.prior = prior
         self.search = search
+        self.outliers = outliers
         self.init = init
         self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter
-        self.accelerate = accelerate
         self.categorical = categorical
         self.warm_start = warm_start
         self.forgetting = forgetting
@@ -234,6 +248,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
         """
         return self._fit(X, sample_weight)
 
+    @available_if(keeps_statistics)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Update the mixture with a batch of rows; the rows of earlier batches are not needed.
 
@@ -321,8 +336,8 @@ class GaussianMixture(DensityMixin, MixtureModel):
         if not names:
             raise ValueError("covariance is an empty list; name at least one structure")
         check_share("forgetting", self.forgetting)
-        for name in ("accelerate", "warm_start"):
-            check_flag(name, getattr(self, name))
+        check_flag("warm_start", self.warm_start)
+        check_outliers(self.outliers)
         if search.grown and self.warm_start:
             raise ValueError("warm_start=True is only used with growth='restart'; got growth='incremental'")
         check_count("n_init", self.n_init)
@@ -354,10 +369,15 @@ class GaussianMixture(DensityMixin, MixtureModel):
     @property
     def weights_(self) -> Array:
         """(K,) component weights."""
-        return self.params_.weights.sum(axis=0)
+        return self.params_.weights.sum(axis=0)[: self.params_.n_components]
+
+    @property
+    def noise_weight_(self) -> float:
+        """Weight of the noise component."""
+        return float(self.params_.weights[:, self.params_.n_components :].sum())
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable component of each row.
+        """Return the most probable component of each row; -1 for noise.
 
         Parameters
         ----------
@@ -367,7 +387,14 @@ class GaussianMixture(DensityMixin, MixtureModel):
         -------
         (n,) array of int.
         """
-        return self.predict_proba(X).argmax(axis=1)
+        return self._component_label(self.predict_proba(X).argmax(axis=1))
+
+    def _component_label(self, component: np.ndarray) -> np.ndarray:
+        """Return -1 for the noise component, else the number of the component."""
+        return np.where(component < self.params_.n_components, component, -1)
+
+    def _sample_label(self, label: np.ndarray, component: np.ndarray) -> np.ndarray:
+        return self._component_label(component)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the responsibilities p(component | x) of each row.
@@ -378,7 +405,7 @@ class GaussianMixture(DensityMixin, MixtureModel):
 
         Returns
         -------
-        (n, K) array, rows sum to 1.
+        (n, K) array, rows sum to 1; with outliers="noise" (n, K + 1), the last column is noise.
         """
         return self._responsibilities(self._read(X))
 
@@ -559,7 +586,8 @@ def _continued(
     """Return the parameters of an earlier fit as a start of this problem; None if they are not compatible."""
     params, old, new = before.params_, before.problem_.family.gaussian, problem.family.gaussian
     same_columns = before.schema_.columns == schema.columns and np.array_equal(before.varying_, varying)
-    if not same_columns or params.n_components != n_components:
+    same_family = type(problem.family) is type(before.problem_.family) and type(new) is type(old)
+    if not same_columns or not same_family or params.n_components != n_components:
         return None
     if old is None or new is None or params.components.gaussian is None:
         return params

@@ -40,6 +40,7 @@ def describe_mixture(model: GaussianMixture) -> Document:
         "n_parameters": int(model.n_parameters_),
         "covariance": model.covariance_,
         "components": [{"component": k, "weight": float(w)} for k, w in enumerate(weights)],
+        **_outlier_facts(model),
         **search_facts(model),
     }
     lead = f"A mixture of {count(len(weights), 'component')}{_structure(model.covariance_)}{_size(model)}."
@@ -99,7 +100,7 @@ def _document(
     notes: list[str] | None = None,
 ) -> Document:
     """Return the document with classes, components, training, search and objective."""
-    training = [*(notes or []), *_training(facts)]
+    training = [*(notes or []), *_outliers(facts), *_training(facts)]
     sections = [
         Section("Components", components),
         *([Section("Training", [Bullets(training)])] if training else []),
@@ -120,8 +121,26 @@ def _classifier_facts(model: BayesMixture) -> dict[str, Any]:
         "training": training_name(model),
         **blend,
         "temperature": float(model.temperature_),
+        **_outlier_facts(model),
         **search_facts(model),
     }
+
+
+def _outlier_facts(model: GaussianMixture | BayesMixture) -> dict[str, Any]:
+    """Return the share of noise, or the degrees of freedom, if outliers are modeled."""
+    df = model.degrees_of_freedom_
+    facts: dict[str, Any] = {} if np.isinf(df).all() else {"degrees_of_freedom": [float(v) for v in df]}
+    noise = float(np.sum(model.noise_weight_))
+    return facts | ({"noise": noise} if noise > 0 else {})
+
+
+def _outliers(facts: Mapping[str, Any]) -> list[str]:
+    """Describe the model of outliers, if there is one."""
+    if "noise" in facts:
+        return [f"Noise: {percent(facts['noise'])} of the rows, with a uniform density over the range of the columns."]
+    if "degrees_of_freedom" in facts:
+        return ["The components are t distributions: the fewer degrees of freedom (df), the heavier the tails."]
+    return []
 
 
 def _training(facts: Mapping[str, Any]) -> list[str]:
@@ -161,12 +180,13 @@ def _shares(classes: Mapping[str, float]) -> str:
 
 def _components(model: MixtureModel, owner: Mapping[str, list[str]]) -> list[Content]:
     """Return the table of components: weights, means and standard deviations, most probable categories."""
-    weights = model.params_.weights.sum(axis=0)
-    numbers, likely = _means(model), _likely_values(model)
-    header = ["component", *owner, "weight", *numbers, *likely]
+    weights = model.params_.weights.sum(axis=0)[: model.params_.n_components]
+    numbers, likely, tails = _means(model), _likely_values(model), _tails(model)
+    header = ["component", *owner, "weight", *tails, *numbers, *likely]
     columns: list[list[Any]] = [
         *owner.values(),
         [Number(f"{w:.3f}") for w in weights],
+        *tails.values(),
         *numbers.values(),
         *likely.values(),
     ]
@@ -179,11 +199,17 @@ def _caption(model: MixtureModel, n_components: int) -> str:
     n_numeric, n_categorical = len(model.schema_.continuous), len(model.schema_.categorical)
     if n_numeric:
         some = f"the first {COLUMNS} of {n_numeric} numeric columns" if n_numeric > COLUMNS else "each numeric column"
-        parts.append(f"mean ± standard deviation of {some}")
+        parts.append(f"mean ± {'scale' if _tails(model) else 'standard deviation'} of {some}")
     if n_categorical:
         some = f"the first {COLUMNS} of {n_categorical} categorical columns"
         parts.append(f"most probable value of {some if n_categorical > COLUMNS else 'each categorical column'}")
     return ", ".join(parts) + (f"; the first {LISTED} of {n_components} components" if n_components > LISTED else "")
+
+
+def _tails(model: MixtureModel) -> dict[str, list[Number]]:
+    """Return the degrees of freedom of t components."""
+    df = model.degrees_of_freedom_
+    return {} if np.isinf(df).all() else {"df": [Number(f"{v:.3g}") for v in df]}
 
 
 def _means(model: MixtureModel) -> dict[str, list[Number]]:

@@ -32,7 +32,7 @@ def mixture_on_rows(model: GaussianMixture, X: Any, y: Any) -> list[Content]:
     proba = model._responsibilities(table)
     nearest = proba.argmax(axis=1)
     rows: list[list[Any]] = [
-        [f"component {k}", int((nearest == k).sum()), Number(f"{100 * proba[:, k].mean():.1f}")]
+        [_part_name(model, k), int((nearest == k).sum()), Number(f"{100 * proba[:, k].mean():.1f}")]
         for k in range(proba.shape[1])
     ]
     sure = percent(float(np.mean(proba.max(axis=1) > SURE)))
@@ -45,9 +45,13 @@ def mixture_on_rows(model: GaussianMixture, X: Any, y: Any) -> list[Content]:
     ]
 
 
+def _part_name(model: GaussianMixture, k: int) -> str:
+    return f"component {k}" if k < model.n_components_ else "noise"
+
+
 def _merging(model: GaussianMixture, X: Any, table: Rows, pair: list[int]) -> list[Content]:
     """Return the clusters of merged components, if fewer clusters than components are suggested."""
-    if model.n_components_ > MERGED:
+    if model.n_components_ > MERGED or model.outliers is not None:
         return []
     merging = model.merge_components(table)
     K, k = merging.n_components, merging.n_clusters

@@ -26,6 +26,7 @@ from mixent.core.starts import QUICK, Runner, Starts, best_of, best_revised
 from mixent.families.gaussian.family import Group
 from mixent.families.gaussian.prior import Prior, common_variances
 from mixent.families.product import ProductFamily
+from mixent.families.uniform import Uniform
 from mixent.mixtures.fitting import (
     Fitted,
     blocks,
@@ -41,9 +42,21 @@ from mixent.mixtures.fitting import (
     shrunk,
 )
 from mixent.mixtures.given_start import GivenStart
-from mixent.mixtures.init import Partition, Summary, cluster, from_partition, one_hot, sample_rows, summarize
+from mixent.mixtures.init import (
+    Partition,
+    Summary,
+    cluster,
+    column_ranges,
+    connected,
+    from_partition,
+    one_hot,
+    sample_rows,
+    space,
+    summarize,
+)
 from mixent.mixtures.online import PastStatistics, past_statistics
 from mixent.mixtures.options import MixturePrior, Search
+from mixent.mixtures.outliers import OUTLIERS, Outliers
 from mixent.mixtures.predict import each_row
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 
@@ -134,6 +147,7 @@ class FitPlan:
         self.est, self.table, self.sizes, self.seed = est, table, sizes, seed
         self.search: Search = est._group("search")
         self.prior_options: MixturePrior = est._group("prior")
+        self.outliers: Outliers = OUTLIERS[est.outliers]
         self.supervised = codes is not None
         self.codes = np.zeros(table.n_rows, dtype=np.int8) if codes is None else codes
         self.classes = np.zeros(1) if classes is None else classes
@@ -146,7 +160,7 @@ class FitPlan:
     def take(self, rows: np.ndarray) -> FitPlan:
         """Return the plan for some of the rows."""
         other = copy(self)
-        for cached in ("summary", "target", "class_variances", "content"):
+        for cached in ("summary", "target", "class_variances", "uniform", "content"):
             other.__dict__.pop(cached, None)
         other.table = replace(self.table.take(rows), rows=None)
         other.codes = self.codes[rows]
@@ -160,7 +174,9 @@ class FitPlan:
         other.table = replace(other.table, label=None)
         other.codes, other.classes = np.zeros(other.table.n_rows, dtype=np.int8), self.classes[[c]]
         other.seed = int(np.random.default_rng((self.seed, c)).integers(2**31 - 1))
-        other.__dict__.update(summary=self.summary, target=self.target, class_variances=self.class_variances)
+        other.__dict__.update(
+            summary=self.summary, target=self.target, class_variances=self.class_variances, uniform=self.uniform
+        )
         other.origin = "" if self.checkpoint is None else self.content
         return other
 
@@ -202,6 +218,11 @@ class FitPlan:
     def summary(self) -> Summary:
         with self.executor(1) as executor:
             return summarize(blocks(self.table, 1, True), self.sizes, executor)
+
+    @cached_property
+    def uniform(self) -> Uniform | None:
+        """Density of the noise component, if there is one."""
+        return Uniform(*column_ranges(self.table, self.summary), self.sizes) if self.outliers.uniform else None
 
     @cached_property
     def target(self) -> Array:
@@ -249,10 +270,13 @@ class FitPlan:
             return within(rows, self.table, start, self.summary, cov, executor)
 
     def problem(self, candidate: Candidate, start: Partition) -> MixtureProblem:
-        prior = self.prior(candidate, start)
-        noise, smoothing = candidate.noise, self.prior_options.smoothing
-        family = make_family(candidate.groups, self.summary, self.sizes, prior, noise, smoothing)
+        family = self.family(candidate, self.prior(candidate, start), candidate.noise)
         return MixtureProblem(family, self.class_prior)
+
+    def family(self, candidate: Candidate, prior: Prior | None, noise: float) -> ProductFamily:
+        """Return the family of the components of a candidate."""
+        smoothing, numeric = self.prior_options.smoothing, self.outliers.numeric
+        return make_family(candidate.groups, self.summary, self.sizes, prior, noise, smoothing, numeric, self.uniform)
 
     def fit(
         self,
@@ -323,13 +347,16 @@ class FitPlan:
                 problem = _with_prior(problem, before)
             source = self.source(problem.family, max(candidate.counts))
             params = [warm] if warm is not None else self._initial_params(problem, candidate, starts, executor)
+            iterated = candidate.is_mixture or est.outliers is not None
             last: deque[Event] = deque(maxlen=1)
             observers: list[Observer] = [last.append]
             options: dict[str, Any] = {
                 "runner": runner,
                 "executor": executor,
                 "observers": observers if show is None else [*observers, ShowProgress(show, est.max_iter)],
-                "propose": Delayed(Squarem(), PLAIN_PASSES) if est.accelerate and candidate.is_mixture else None,
+                "propose": Delayed(Squarem(), PLAIN_PASSES)
+                if candidate.is_mixture or est.outliers is not None
+                else None,
             }
             if rescale:
                 revise = partial(self._rescaled, candidate, starts[0].rows)
@@ -351,13 +378,15 @@ class FitPlan:
         return other if rescaled(problem.family, other.family, run.params.components, mass) else None
 
     def assigned(self, candidate: Candidate, params: MixtureParams, rows: np.ndarray) -> Partition:
-        """Return a partition of some rows: each belongs to its most probable component, given its class if known."""
-        family = make_family(candidate.groups, self.summary, self.sizes, None, 0.0, self.prior_options.smoothing)
-        problem, K, codes = MixtureProblem(family), params.n_components, self.codes[rows]
+        """Return a partition of some rows: each belongs to its most probable component, given its class if known.
+
+        Rows for which the noise component is most probable belong to no part.
+        """
+        problem, width, codes = MixtureProblem(self.family(candidate, None, 0.0)), params.width, self.codes[rows]
         table = replace(self.table.take(rows), rows=None, label=None)
-        log_prob = each_row(problem, params, table, lambda r, b: problem.log_components(r, b).T, K, self.est.n_jobs)
+        log_prob = each_row(problem, params, table, lambda r, b: problem.log_components(r, b).T, width, self.est.n_jobs)
         weights = np.where((codes >= 0)[:, None], params.weights[codes], params.weights.sum(axis=0))
-        return Partition(rows, one_hot((log_prob + safe_log(weights)).argmax(axis=1), K))
+        return Partition(rows, one_hot((log_prob + safe_log(weights)).argmax(axis=1), params.n_components))
 
     @staticmethod
     def _statistics(
@@ -416,9 +445,9 @@ class FitPlan:
         given = None if self.start is None else self.start.partition(self.table, self.summary.scale)
         if given is not None:
             return [given]
-        if candidate.shared:
-            return [self._shared_partition(candidate.n_components, number) for number in range(n_starts)]
-        return [self.partition(candidate.counts, number) for number in range(n_starts)]
+        divide = self._shared_partition if candidate.shared else self.partition
+        counts: Any = candidate.n_components if candidate.shared else candidate.counts
+        return [divide(counts, number, share) for number in range(n_starts) for share in self.outliers.isolated]
 
     def divided(self, n_components: int) -> tuple[int, ...]:
         """Divide the components evenly among the classes; the largest classes get the remaining ones."""
@@ -427,31 +456,41 @@ class FitPlan:
         counts[order[: n_components % self.n_classes]] += 1
         return tuple(counts.tolist())
 
-    def _shared_partition(self, n_components: int, number: int = 0) -> Partition:
+    def _shared_partition(self, n_components: int, number: int, isolated: float) -> Partition:
         """Return a partition for shared components: by k-means of each class, or of all rows, in turn."""
         if number % 2 == 0 and n_components >= self.n_classes:
-            return self.partition(self.divided(n_components), number)
+            return self.partition(self.divided(n_components), number, isolated)
         with self.executor(1):
             rng = np.random.default_rng((self.seed, n_components, number))
             rows = sample_rows(np.flatnonzero(self.positive), n_components, rng)
-            part = self.table.take(rows)
-            label = cluster(part, self.summary, self.sizes, n_components, self.est.init, rng)
+            label = self._cluster(rows, n_components, isolated, rng)
         return Partition(rows, one_hot(label, n_components))
 
-    def partition(self, counts: tuple[int, ...], number: int = 0) -> Partition:
+    def _cluster(self, rows: np.ndarray, n_clusters: int, isolated: float, rng: np.random.Generator) -> np.ndarray:
+        """Return a cluster for each of these rows, by k-means; -1 for the given share of isolated rows."""
+        kept = np.arange(len(rows))
+        if isolated > 0:
+            part = self.table.take(rows)
+            kept = connected(space(part, self.summary, self.sizes), part.row_weights, n_clusters, isolated)
+        label = np.full(len(rows), -1)
+        part = self.table.take(rows[kept])
+        label[kept] = cluster(part, self.summary, self.sizes, n_clusters, self.est.init, rng)
+        return label
+
+    def partition(self, counts: tuple[int, ...], number: int = 0, isolated: float = 0.0) -> Partition:
         """Divide the labelled rows of each class (or a sample of them) by k-means."""
         with self.executor(1):  # so that matrix products do not depend on the threads of BLAS
-            return self._partition(counts, number)
+            return self._partition(counts, number, isolated)
 
-    def _partition(self, counts: tuple[int, ...], number: int) -> Partition:
+    def _partition(self, counts: tuple[int, ...], number: int, isolated: float) -> Partition:
         positive = self.positive
         rows, labels, start = [], [], 0
         for c, count in enumerate(counts):
             rng = np.random.default_rng((self.seed, c, count, number))
             class_rows = sample_rows(np.flatnonzero(positive & (self.codes == c)), count, rng)
-            label = cluster(self.table.take(class_rows), self.summary, self.sizes, count, self.est.init, rng)
+            label = self._cluster(class_rows, count, isolated, rng)
             rows.append(class_rows)
-            labels.append(start + label)
+            labels.append(np.where(label < 0, -1, start + label))
             start += count
         return Partition(np.concatenate(rows), one_hot(np.concatenate(labels), start))
 

@@ -15,7 +15,8 @@ from mixent.families.categorical import CategoricalFamily
 from mixent.families.gaussian.family import GaussianFamily, Group
 from mixent.families.gaussian.kernels import quadratic_pays
 from mixent.families.gaussian.prior import Prior, common_variances
-from mixent.families.product import Components, ProductFamily
+from mixent.families.product import Components, ContaminatedFamily, ProductFamily
+from mixent.families.uniform import Uniform
 from mixent.mixtures.init import Members, Partition, Summary, flat_components, membership_moments, one_hot
 from mixent.mixtures.online import PastStatistics
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
@@ -42,16 +43,20 @@ def make_family(
     prior: Prior | None,
     noise: float,
     smoothing: float,
+    numeric: type[GaussianFamily] = GaussianFamily,
+    uniform: Uniform | None = None,
 ) -> ProductFamily:
     """Return the family of these columns; `noise` is relative to the variance of each column."""
     gaussian = categorical = None
     if len(summary.center):
-        gaussian = GaussianFamily(tuple(groups), summary.center, summary.scale)
+        gaussian = numeric(tuple(groups), summary.center, summary.scale)
         K = groups[-1].stop
         variances = noise * summary.scale**2 if noise else None
         gaussian = replace(gaussian, prior=prior and prior.expand(K, gaussian.axis_aligned), noise=variances)
     if sizes:
         categorical = CategoricalFamily(sizes, smoothing * summary.frequencies)
+    if uniform is not None:
+        return ContaminatedFamily(gaussian, categorical, uniform)
     return ProductFamily(gaussian, categorical)
 
 
@@ -173,7 +178,8 @@ def rescaled(before: ProductFamily, after: ProductFamily, components: Components
     if old is None or new is None:
         return False
     change = old.rows[:, None] * np.abs(_variances(new.cov) - _variances(old.cov))
-    return bool((change > NOTICEABLE * (mass + old.rows)[:, None] * _variances(components.gaussian.covs)).any())
+    rows = mass[: len(old.rows)] + old.rows
+    return bool((change > NOTICEABLE * rows[:, None] * _variances(components.gaussian.covs)).any())
 
 
 def _variances(covs: Array) -> Array:
@@ -205,5 +211,5 @@ def finish(problem: MixtureProblem, run: Run, statistics: PastStatistics | None 
     if family.gaussian is not None:
         family = replace(family, gaussian=replace(family.gaussian, noise=None))
     params = MixtureParams(params.weights[:, order], components)
-    statistics = None if statistics is None else statistics.take(order)
+    statistics = None if statistics is None else statistics.take(order, run.params.n_components)
     return Fitted(replace(problem, family=family), params, run, statistics)

@@ -48,7 +48,7 @@ class GivenStart:
     def applied(self, params: MixtureParams, family: ProductFamily) -> MixtureParams:
         """Return initial parameters in which the given ones replace those of the partition."""
         if self.weights is not None:
-            params = replace(params, weights=self.weights[None])
+            params = replace(params, weights=family.initial_weights(self.weights[None]))
         if family.gaussian is None or params.components.gaussian is None:
             return params
         gaussian = with_gaussians(params.components.gaussian, family.gaussian, self.means, self.covs)

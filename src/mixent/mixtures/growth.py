@@ -195,8 +195,10 @@ class _Growth:
         plan = self.plan
         family = plan.problem(candidate, start).family
         parts = _parts(plan, old.problem.family, free, rows)
+        counts = free.weights[:, : free.n_components]
         with plan.executor(1) as executor:
-            return from_partition(family, plan.summary, plan.table, parts, free.weights, executor)
+            params = from_partition(family, plan.summary, plan.table, parts, counts, executor)
+        return replace(params, weights=free.weights)
 
     def _best(self, full: list[Fitted], candidate: Candidate, before: Stage | None) -> Fitted | None:
         """Return the best successful fit whose likelihood is not below that of the previous stage."""
@@ -341,12 +343,18 @@ def _halves(points: Array, weight: Array, part: np.ndarray) -> list[np.ndarray]:
 
 
 def _parts(plan: FitPlan, family: ProductFamily, params: MixtureParams, rows: np.ndarray) -> Partition:
-    """Return the responsibilities of some rows under a mixture."""
-    problem = MixtureProblem(candidate_family(family, params.n_components))
+    """Return the responsibilities of some rows under a mixture, without those of the noise component."""
+    K = params.n_components
+    problem = MixtureProblem(replace(family, gaussian=candidate_family(family, K).gaussian))
     table = replace(plan.table.take(rows), rows=None, label=None)
-    return Partition(rows, responsibilities(problem, params, table, plan.est.n_jobs))
+    return Partition(rows, responsibilities(problem, params, table, plan.est.n_jobs)[:, :K])
 
 
 def _hard(partition: Partition) -> Partition:
-    """Assign every row to its most probable part, as k-means does; the prior is computed from these parts."""
-    return Partition(partition.rows, one_hot(partition.resp.argmax(axis=1), partition.resp.shape[1]))
+    """Assign every row to its most probable part, as k-means does; the prior is computed from these parts.
+
+    Rows that are more probably noise belong to no part.
+    """
+    resp = partition.resp
+    outlier = 1 - resp.sum(axis=1) > resp.max(axis=1)
+    return Partition(partition.rows, one_hot(np.where(outlier, -1, resp.argmax(axis=1)), resp.shape[1]))

@@ -18,6 +18,7 @@ from mixent.mixtures.kmeans import kmeans, nearest
 from mixent.mixtures.problem import MixtureParams
 
 SAMPLE = 5000  # rows of the sample for k-means
+NEIGHBORS = 10  # number of the neighbor whose distance tells how isolated a row is
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,14 @@ def _weighted_sum(block: Block, values: Array) -> tuple[Array, Array]:
     return weight @ observed, weight @ np.where(observed, values, 0.0)
 
 
+def column_ranges(table: Block, summary: Summary) -> tuple[Array, Array]:
+    """Return the smallest and largest value of each continuous column, (d,) each, of rows with positive weight."""
+    rows = table.X if table.weight is None else table.X[table.weight > 0]
+    low, high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
+    varies = high - low > 0  # a column that is constant, or missing, has the range of its scale
+    return np.where(varies, low, summary.center - summary.scale), np.where(varies, high, summary.center + summary.scale)
+
+
 def _frequencies(table: Block, sizes: tuple[int, ...]) -> Array:
     out = []
     for j, size in enumerate(sizes):
@@ -83,7 +92,7 @@ def _flat_gaussians(family: GaussianFamily, summary: Summary, n_components: int)
     means = np.zeros((n_components, family.n_columns))
     variances = np.tile(summary.scale**2, (n_components, 1))
     covs = variances if family.axis_aligned else variances[:, :, None] * np.eye(family.n_columns)
-    return Gaussians(means, covs, (None,) * len(family.groups))
+    return family.initial(means, covs)
 
 
 Members = Callable[[slice | np.ndarray], Array]  # responsibilities (n, K) of some rows
@@ -100,6 +109,7 @@ def membership_moments(
 
     Missing values are replaced by their expectations under `components`.
     """
+    family = family.trained
     ready = family.prepare(components)
 
     def moments(block: Block) -> ComponentStats:
@@ -131,7 +141,7 @@ def from_partition(
     components = family.update(flat, stats)
     if family.degenerate(components).any():  # with a weak prior EM can start, and repair degenerate components
         components = _with_weak_prior(family, summary, start.resp.shape[1]).update(flat, stats)
-    return MixtureParams(counts / counts.sum(), components)
+    return MixtureParams(family.initial_weights(counts), components)
 
 
 def with_gaussians(gaussians: Gaussians, family: GaussianFamily, means: Array | None, covs: Array | None) -> Gaussians:
@@ -174,6 +184,28 @@ def cluster(
     if method == "random":
         return nearest(points, points[rng.choice(n, n_clusters, replace=False)])
     return kmeans(points, n_clusters, table.weight, rng)
+
+
+def connected(points: Array, weight: Array, n_clusters: int, isolated: float) -> np.ndarray:
+    """Return the points (m,) without a share `isolated` of their weight, those farthest from their neighbors.
+
+    These may be outliers, and would often be cluster centers. The distance is that within which the points weigh as
+    much as the point itself and `NEIGHBORS` others of weight 1. A weight of 2 for each cluster is kept.
+    """
+    from sklearn.neighbors import NearestNeighbors  # takes long to import
+
+    total = weight.sum()
+    target = max((1 - isolated) * total, 2.0 * n_clusters)
+    if target >= total:
+        return np.arange(len(points))
+    neighbors = NearestNeighbors(n_neighbors=min(2 * NEIGHBORS, len(points)), n_jobs=1).fit(points)
+    distances, index = neighbors.kneighbors(points)  # the first is the point itself
+    reached = np.cumsum(weight[index], axis=1) >= NEIGHBORS + 1
+    position = np.where(reached[:, -1], reached.argmax(axis=1), -1)
+    distance = distances[np.arange(len(points)), position]
+    order = np.argsort(distance, kind="stable")
+    last = order[np.searchsorted(np.cumsum(weight[order]), target)]
+    return np.flatnonzero(distance <= distance[last])  # equal rows are treated alike
 
 
 def space(block: Block, summary: Summary, sizes: tuple[int, ...]) -> Array:

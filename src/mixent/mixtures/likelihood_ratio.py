@@ -26,6 +26,7 @@ from mixent.mixtures.fit_plan import FitPlan
 from mixent.mixtures.fitting import Fitted
 from mixent.mixtures.growth import grow
 from mixent.mixtures.model import select_columns, varying_columns
+from mixent.mixtures.outliers import check_gaussian
 from mixent.mixtures.predict import log_density
 
 if TYPE_CHECKING:
@@ -138,6 +139,7 @@ def bootstrap_lrt(
     >>> bootstrap_lrt(GaussianMixture(covariance="EII", random_state=0), X, n_resamples=19).n_components
     2
     """
+    check_gaussian(estimator, "bootstrap_lrt")
     _check_options(max_components, n_resamples, level)
     plan, name, schema = _plan(estimator, X, sample_weight, random_state)
     tests, samples = Records(), []

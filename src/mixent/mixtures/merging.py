@@ -24,6 +24,7 @@ from mixent.base.result import Records, Result
 from mixent.base.text import count, readable
 from mixent.core.arrays import Array
 from mixent.data import row_weights
+from mixent.mixtures.outliers import check_gaussian
 from mixent.mixtures.predict import entropy_of
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ def _text(cluster: tuple[int, ...]) -> str:
 
 def merge_components(model: GaussianMixture, X: Any, sample_weight: Any = None) -> ComponentMerging:
     """Return the merged components of a fitted mixture; see `GaussianMixture.merge_components`."""
+    check_gaussian(model, "merge_components")
     resp = model.predict_proba(X)
     weight = row_weights(sample_weight, len(resp))
     partitions, entropy, rows = merge(resp, weight)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.capabilities import YES, CapableTags, able, yes
+from mixent.base.capabilities import YES, CapableTags, able, no, yes
 from mixent.base.convergence import FittedByRun, warn_unconverged
 from mixent.base.options import Estimator
 from mixent.base.params import check_count, check_file
@@ -21,11 +21,13 @@ from mixent.core.blocks import Block
 from mixent.core.driver import Run, Stop, run
 from mixent.core.proposals import Squarem
 from mixent.data import Schema, Table, drawn_rows, imputed_like, read_features
+from mixent.families.student import Students
 from mixent.mixtures.category_probabilities import CategoryProbabilities
 from mixent.mixtures.conditional import ConditionalDistribution
 from mixent.mixtures.explain import typical
 from mixent.mixtures.fit_plan import FitPlan
 from mixent.mixtures.online import PastStatistics, past_statistics, with_past
+from mixent.mixtures.outliers import check_gaussian
 from mixent.mixtures.predict import RowFunction, block_resp, each_row, log_density, responsibilities
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, Ready
 
@@ -80,7 +82,7 @@ class MixtureModel(FittedByRun, Estimator):
             density=YES,
             sampling=YES,
             imputation=YES,
-            batches=YES,
+            batches=no('with outliers=None or "noise"') if self.outliers == "t" else YES,
             saved=YES,
         )
 
@@ -116,8 +118,8 @@ class MixtureModel(FittedByRun, Estimator):
         return responsibilities(self.problem_, self.params_, self._block(table, label), self.n_jobs)
 
     def _log_components(self, table: Table) -> Array:
-        """Return log f_k(x_n), (K, n)."""
-        width = self.params_.n_components
+        """Return log f_k(x_n), (K, n), with a last row for the noise component if there is one."""
+        width = self.params_.width
         return self._each(table, lambda ready, block: self.problem_.log_components(ready, block).T, width).T
 
     def typical_rows(self, X: Any, n_rows: int = 5) -> list[np.ndarray]:
@@ -135,7 +137,8 @@ class MixtureModel(FittedByRun, Estimator):
         """
         check_count("n_rows", n_rows)
         table = self._read(X)
-        return typical(self._responsibilities(table), self._log_components(table), n_rows)
+        log_components = self._log_components(table)[: self.params_.n_components]
+        return typical(self._responsibilities(table), log_components, n_rows)
 
     def _check_statistics(self) -> None:
         if getattr(self, "statistics_", None) is None:
@@ -157,7 +160,7 @@ class MixtureModel(FittedByRun, Estimator):
         problem = with_past(self.problem_, past)
         source = plan.source(problem.family, K)
         with plan.executor(K) as executor:
-            propose = Squarem() if self.accelerate and len(self.params_.weights) < K else None
+            propose = Squarem() if len(self.params_.weights) < self.params_.width else None
             stop = Stop(self.tol, self.max_iter)
             result = run(problem, source, self.params_, stop=stop, executor=executor, propose=propose)
             self.params_, self.run_ = result.params, replace(result, last=None)
@@ -193,21 +196,21 @@ class MixtureModel(FittedByRun, Estimator):
     def _impute(self, table: Table, label: Array | None = None) -> tuple[Array, np.ndarray | None]:
         family, params = self.problem_.family, self.params_.components
         filled, codes = table.X, table.codes
-        gaussian = family.gaussian
-        if gaussian is not None:
+        if family.gaussian is not None:
 
             def expected(ready: Ready, block: Block) -> Array:
                 if block.complete:
                     return block.X
-                return gaussian.expected(ready.family[0], block, block_resp(self.problem_, ready, block))
+                return family.expected(ready.family, block, block_resp(self.problem_, ready, block))
 
             values = np.tile(self.constants_, (table.n_rows, 1))
             values[:, self.varying_] = self._each(table, expected, len(self.varying_), label)
             # the overall mean where all densities underflow
-            values = np.where(np.isnan(values), self.params_.weights.sum(axis=0) @ self.means_, values)
+            weights = self.params_.weights.sum(axis=0)[: self.params_.n_components]
+            values = np.where(np.isnan(values), weights / weights.sum() @ self.means_, values)
             filled = np.where(np.isnan(table.X), values, table.X)
-        if family.categorical is not None and params.categorical is not None and codes is not None:
-            codes = family.categorical.expected(params.categorical, codes, self._responsibilities(table, label).T)
+        if codes is not None:
+            codes = family.likely_codes(params, codes, self._responsibilities(table, label).T)
         return filled, codes
 
     def conditional(self, X: Any) -> ConditionalDistribution:
@@ -251,6 +254,8 @@ class MixtureModel(FittedByRun, Estimator):
         return self._conditional(X, y).sample(n_samples, random_state=seed)
 
     def _conditional(self, X: Any, y: Any = None) -> ConditionalDistribution:
+        check_is_fitted(self)
+        check_gaussian(self, "the distribution of missing values")
         table = self._read(X)
         weights = self._responsibilities(table, self._label_likelihood(y, table.n_rows))
         family, params = self.problem_.family.gaussian, self.params_.components.gaussian
@@ -273,8 +278,8 @@ class MixtureModel(FittedByRun, Estimator):
         Returns
         -------
         (X, labels)
-            X like the training table (a DataFrame of its library with its columns, or an array), and the component, or
-            class, of each row.
+            X like the training table (a DataFrame of its library with its columns, or an array), and the component (-1
+            for noise), or class, of each row.
         """
         check_is_fitted(self)
         check_count("n_samples", n_samples)
@@ -356,7 +361,7 @@ class MixtureModel(FittedByRun, Estimator):
 
     @property
     def covariances_(self) -> Array:
-        """(K, d, d) component covariances of the continuous columns."""
+        """(K, d, d) component covariances of the continuous columns; with outliers="t" scale matrices."""
         d = len(self.constants_)
         covs = np.zeros((self.params_.n_components, d, d))
         if self.params_.components.gaussian is not None:
@@ -373,6 +378,12 @@ class MixtureModel(FittedByRun, Estimator):
             inverse = np.linalg.inv(self.params_.components.gaussian.full_covs())
             precisions[:, self.varying_[:, None], self.varying_] = inverse
         return precisions
+
+    @property
+    def degrees_of_freedom_(self) -> Array:
+        """(K,) degrees of freedom of the components, infinite for Gaussians."""
+        gaussian = self.params_.components.gaussian
+        return gaussian.df if isinstance(gaussian, Students) else np.full(self.params_.n_components, np.inf)
 
     @property
     def category_probabilities_(self) -> dict[str, CategoryProbabilities]:

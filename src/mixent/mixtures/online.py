@@ -15,7 +15,6 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.families.gaussian.prior import Prior
-from mixent.families.product import ProductFamily
 from mixent.mixtures.problem import MixtureParams, MixtureProblem, MixtureStats
 from mixent.show import Short
 
@@ -40,10 +39,11 @@ class PastStatistics(Short):
         counts = self.counts / np.maximum(rows, 1e-300) * prior[:, None] * rows.sum()
         return PastStatistics(counts, self.gaussian, self.categories)
 
-    def take(self, index: np.ndarray) -> PastStatistics:
-        """Return some components, in this order."""
-        gaussian = None if self.gaussian is None else self.gaussian.take(index)
-        categories = None if self.categories is None else self.categories[index]
+    def take(self, index: np.ndarray, n_components: int) -> PastStatistics:
+        """Return some components, in this order; those from `n_components` on have counts only."""
+        trained = index[index < n_components]
+        gaussian = None if self.gaussian is None else self.gaussian.take(trained)
+        categories = None if self.categories is None else self.categories[trained]
         return PastStatistics(self.counts[:, index], gaussian, categories)
 
     def times(self, factor: float) -> PastStatistics:
@@ -75,4 +75,5 @@ def with_past(problem: MixtureProblem, past: PastStatistics) -> MixtureProblem:
         gaussian = replace(gaussian, prior=prior)
     if categorical is not None and past.categories is not None:
         categorical = replace(categorical, rows=categorical.rows + past.categories)
-    return replace(problem, family=ProductFamily(gaussian, categorical), weight_rows=past.counts)
+    family = replace(problem.family, gaussian=gaussian, categorical=categorical)
+    return replace(problem, family=family, weight_rows=past.counts)

@@ -120,10 +120,10 @@ class PartialProblem(Problem):
         mass, scatter, means = family.sufficient(current, moments)
         empty = ~(mass > 0)
         covs = family.groups[0].model.update_added(np.where(empty, 1.0, mass), scatter, self.like)
-        fixed = empty | family.degenerate(Gaussians(means, covs, current.axes))
+        fixed = empty | family.degenerate(replace(current, means=means, covs=covs))
         means = np.where(fixed[:, None], current.means, means)
         covs = np.where(fixed.reshape(-1, *[1] * (covs.ndim - 1)), current.covs, covs)
-        return replace(current, means=means, covs=covs), fixed
+        return family.update_tails(replace(current, means=means, covs=covs), moments), fixed
 
 
 def _scaled(label: Array, offset: Array) -> tuple[Array, Array]:
@@ -171,25 +171,27 @@ def frozen_group(components: Components) -> Covariances | None:
 
 
 def join(params: MixtureParams, candidates: PartialParams, p: int) -> MixtureParams:
-    """Return the mixture with candidate p as its last component (5): exactly the density of partial EM."""
+    """Return the mixture with candidate p as its last trained component (5): exactly the density of partial EM."""
     alpha = candidates.alpha[p]
-    weights = [params.weights * (1 - alpha)[:, None], params.weights.sum(axis=1) * alpha]
-    return MixtureParams(np.column_stack(weights), _append(params.components, candidates.components, p))
+    weights = np.insert(
+        params.weights * (1 - alpha)[:, None], params.n_components, params.weights.sum(axis=1) * alpha, axis=1
+    )
+    return MixtureParams(weights, _append(params.components, candidates.components, p))
 
 
 def double(params: MixtureParams) -> MixtureParams:
     """Return the same density with the heaviest component as two components of half the weight."""
-    k = int(params.weights.sum(axis=0).argmax())
-    weights = np.column_stack([params.weights, params.weights[:, k]])
-    weights[:, [k, -1]] /= 2
+    K = params.n_components
+    k = int(params.weights[:, :K].sum(axis=0).argmax())
+    weights = np.insert(params.weights, K, params.weights[:, k], axis=1)
+    weights[:, [k, K]] /= 2
     return MixtureParams(weights, _append(params.components, params.components, k))
 
 
 def _append(first: Components, other: Components, k: int) -> Components:
     gaussian, categorical = first.gaussian, first.categorical
     if gaussian is not None and other.gaussian is not None:
-        means = np.concatenate([gaussian.means, other.gaussian.means[[k]]])
-        gaussian = replace(gaussian, means=means, covs=np.concatenate([gaussian.covs, other.gaussian.covs[[k]]]))
+        gaussian = gaussian.extended([other.gaussian.take(np.array([k]))])
     if categorical is not None and other.categorical is not None:
         categorical = Categoricals(np.concatenate([categorical.log_probs, other.categorical.log_probs[[k]]]))
     return Components(gaussian, categorical)

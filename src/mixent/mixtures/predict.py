@@ -54,7 +54,7 @@ def log_density(problem: MixtureProblem, params: MixtureParams, table: Block, n_
 def responsibilities(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: int | None) -> Array:
     """Return p(component | x), (n, K)."""
     return each_row(
-        problem, params, table, lambda ready, block: block_resp(problem, ready, block).T, params.n_components, n_jobs
+        problem, params, table, lambda ready, block: block_resp(problem, ready, block).T, params.width, n_jobs
     )
 
 

@@ -28,17 +28,23 @@ STARVED = 1e-6  # smallest share of the rows of a component
 class MixtureParams(Short):
     """Weights and component parameters of a mixture."""
 
-    weights: Array  # (C, K) joint p(class, component), sums to 1
+    weights: Array  # (C, K) joint p(class, component), sums to 1; (C, K + 1) if the family has a uniform component
     components: Components
     repairs: int = 0  # number of repairs so far
 
     @property
     def n_components(self) -> int:
+        """Number of components with parameters."""
+        return self.components.n_components
+
+    @property
+    def width(self) -> int:
+        """Number of all components."""
         return self.weights.shape[1]
 
     @property
     def live(self) -> np.ndarray:
-        """(K,) which components have not been dropped."""
+        """(width,) which components have not been dropped."""
         return self.weights.sum(axis=0) > 0
 
 
@@ -148,7 +154,8 @@ class MixtureProblem(Short, Problem):
     def repair(self, params: MixtureParams, total: MixtureStats) -> tuple[MixtureParams, str] | None:
         """Re-seed a starved or degenerate component next to the heaviest one; drop it after several attempts."""
         mass = (total.counts if self.weight_rows is None else total.counts + self.weight_rows).sum(axis=0)
-        live = params.live
+        trained = np.arange(params.width) < params.n_components
+        live = params.live & trained
         starved = mass < STARVED * mass.sum()
         bad = live & (self.family.degenerate(params.components) | starved)
         if not bad.any():
@@ -158,7 +165,7 @@ class MixtureProblem(Short, Problem):
         parents = live & ~bad & self._alike(params, child)
         if parents.any() and params.repairs < params.n_components:
             return self._reseed(params, mass, child, parents, reason)
-        if live.sum() > bad.sum() and (self._other_support(params, bad)):
+        if live.sum() > bad.sum() and self._other_support(params, bad | ~trained):
             return self._drop(params, bad)
         return None  # no repair is possible: the driver's domain test ends the run
 
@@ -187,7 +194,7 @@ class MixtureProblem(Short, Problem):
     def _alike(self, params: MixtureParams, child: int) -> np.ndarray:
         """Return which components have the same classes and the same structure group."""
         used = params.weights > 0
-        group = self.family.group_of(params.n_components)
+        group = self.family.group_of(params.width)
         return (used == used[:, [child]]).all(axis=0) & (group == group[child])
 
     @staticmethod

@@ -26,7 +26,9 @@ from mixent.families.categorical import CategoricalFamily, Categoricals
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.prior import Prior
 from mixent.families.gaussian.structures import COVARIANCES
-from mixent.families.product import Components, ProductFamily
+from mixent.families.product import Components, ContaminatedFamily, ProductFamily
+from mixent.families.student import StudentFamily, Students
+from mixent.families.uniform import Uniform
 from mixent.mixtures.classifier import MixtureClassifier
 from mixent.mixtures.clustering import GaussianMixture
 from mixent.mixtures.columns import ColumnMixture
@@ -39,7 +41,7 @@ from mixent.mixtures.options import Conditional, Likelihood, MinimumError, Mixtu
 from mixent.mixtures.problem import MixtureParams, MixtureProblem
 from mixent.mixtures.shared import SharedMixtureClassifier
 
-# --- files: C classes, K components, c continuous columns, d of which vary, R categories of all columns --------------
+# --- files: C classes, K components, W with that of noise, c continuous columns, d of which vary, R categories of all
 
 
 def all_categories(family: CategoricalFamily, known: Sizes) -> Sizes:
@@ -55,9 +57,30 @@ def fitted_structure(group: Group, known: Sizes) -> Sizes:
     return {}
 
 
+def all_components(fitted: Any, known: Sizes) -> Sizes:
+    """The components have weights, and that of noise, too."""
+    problem, params = (
+        (fitted.problem, fitted.params) if isinstance(fitted, Fitted) else (fitted.problem_, fitted.params_)
+    )
+    part = params.components.gaussian if params.components.gaussian is not None else params.components.categorical
+    first = next(iter(vars(part).values()), None) if part is not None else None
+    if not isinstance(first, np.ndarray) or first.ndim == 0:
+        raise ValueError("the components have no parameters")
+    return {"K": len(first), "W": len(first) + isinstance(problem.family, ContaminatedFamily)}
+
+
+def inside_range(uniform: Uniform, known: Sizes) -> Sizes:
+    """The range of every column has a width, and every category a probability."""
+    check_categories(uniform.sizes, known)
+    if not np.all(np.asarray(uniform.high) > np.asarray(uniform.low)):
+        raise ValueError("the range of a column is empty")
+    return {}
+
+
 def mixture_sizes(model: Any) -> dict[str, Any]:
     """Numbers of components are below `components`."""
-    return {**sizes_of(model), "components": 1 + model.params_.n_components}
+    sizes = all_components(model, {})
+    return {**sizes_of(model), **sizes, "components": 1 + sizes["K"]}
 
 
 STATE = {
@@ -81,16 +104,17 @@ PARTS: dict[type, Any] = {
     ColumnMixture: {"weights": real("k", 0.0), "means": "k", "variances": positive("k")},
     Components: {},
     Conditional: {},
-    Fitted: {},
+    ContaminatedFamily: {},
+    Fitted: Part({}, all_components),
     GaussianFamily: {"center": "d", "scale": real("d", 0.0), "noise": real("d", 0.0)},
     Gaussians: {"means": "K d", "covs": "K d | K d d", "axes": real("d d", each=True)},
     Group: Part({}, fitted_structure),
-    PastStatistics: {"counts": real("C K", 0.0), "categories": real("K R", 0.0)},
+    PastStatistics: {"counts": real("C W", 0.0), "categories": real("K R", 0.0)},
     Likelihood: {},
     MinimumError: {},
-    MixtureParams: {"weights": Values("C K", low=0.0, total=1.0), "repairs": index("")},
+    MixtureParams: {"weights": Values("C W", low=0.0, total=1.0), "repairs": index("")},
     MixturePrior: {},
-    MixtureProblem: {"class_prior": shares("C"), "weight_rows": real("C K", 0.0)},
+    MixtureProblem: {"class_prior": shares("C"), "weight_rows": real("C W", 0.0)},
     Prior: {
         "rows": real("K |", 0.0),
         "cov": "K d d | K d | d d | d",
@@ -99,6 +123,9 @@ PARTS: dict[type, Any] = {
     },
     ProductFamily: {},
     Search: {},
+    StudentFamily: {"center": "d", "scale": real("d", 0.0), "noise": real("d", 0.0)},
+    Students: {"means": "K d", "covs": "K d | K d d", "axes": real("d d", each=True), "df": positive("K")},
+    Uniform: Part({"low": "d", "high": "d", "sizes": index("m", low=1)}, inside_range),
     Stage: Part({"log_likelihood": free(""), "objective": free(""), "candidates": free("n")}, apart=True),
 }
 

@@ -248,11 +248,16 @@ class _Scores:
         for candidate in candidates:
             layouts.setdefault(COVARIANCES[candidate.structures[0]].axis_aligned, []).append(candidate)
         for same in layouts.values():
-            if same[0].prior_rows is None and len(self.plan.summary.center):
+            if not self._batched(same[0]):
                 held |= {candidate: [self._single(part, candidate) for part in parts] for candidate in same}
             else:
                 held |= self._together(same, parts)
         return {candidate: held[candidate] for candidate in candidates}
+
+    def _batched(self, candidate: Candidate) -> bool:
+        """Whether candidates are fitted in a batch, which has neither repairs of components nor outliers."""
+        without_prior = candidate.prior_rows is None and len(self.plan.summary.center) > 0
+        return self.plan.est.outliers is None and not without_prior
 
     def _together(self, candidates: list[Candidate], parts: Sequence[FoldPart]) -> HeldOut:
         """Return the same of candidates that are fitted in one batch."""

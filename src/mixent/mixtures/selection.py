@@ -15,7 +15,6 @@ from mixent.base.bounded_loss import UNIFORM_SHARE, fit_temperature
 from mixent.core.arrays import Array
 from mixent.core.observers import Progress
 from mixent.families.categorical import Categoricals
-from mixent.families.gaussian.family import Gaussians
 from mixent.families.product import Components
 from mixent.mixtures.candidates import (
     ClassCriteria,
@@ -310,17 +309,18 @@ def joined(parts: Sequence[Fitted], class_weights: Array) -> MixtureParams:
     """Return the joint parameters of the mixtures of single classes."""
     counts = [part.params.n_components for part in parts]
     owner = np.repeat(np.arange(len(parts)), counts)
-    within = np.concatenate([part.params.weights.sum(axis=0) / part.params.weights.sum() for part in parts])
-    weights = np.equal(np.arange(len(parts))[:, None], owner) * within * class_weights[:, None]
+    shares = [part.params.weights.sum(axis=0) / part.params.weights.sum() for part in parts]
+    within = np.concatenate([share[:count] for share, count in zip(shares, counts)])
+    noise = np.array([share[count:] for share, count in zip(shares, counts)])  # (C, 1), or (C, 0) without noise
+    own = np.equal(np.arange(len(parts))[:, None], owner) * within
+    weights = np.column_stack([own, noise]) * class_weights[:, None]
     optional = [part.params.components.gaussian for part in parts]
     tables = [part.params.components.categorical for part in parts]
     gaussians = [g for g in optional if g is not None]
     gaussian = categorical = None
     if gaussians:
-        diagonal = all(g.covs.ndim == 2 for g in gaussians)
-        covs = np.concatenate([g.covs if diagonal else g.full_covs() for g in gaussians])
         axes = tuple(axes for g in gaussians for axes in g.axes)
-        gaussian = Gaussians(np.concatenate([g.means for g in gaussians]), covs, axes)
+        gaussian = replace(gaussians[0].extended(gaussians[1:]), axes=axes)
     if all(t is not None for t in tables):
         categorical = Categoricals(np.concatenate([t.log_probs for t in tables if t is not None]))
     return MixtureParams(weights, Components(gaussian, categorical))

@@ -57,6 +57,9 @@ class SharedMixtureClassifier(BayesMixture):
     search : None, str or Search, default=None
         How components are found and, with n_components="auto", selected: a criterion ("cv", "bic", "icl", "dic",
         "dic_robust", "cbic") or a `Search`. The default criterion is "cv", with up to 12 components.
+    outliers : None, "noise" or "t", default=None
+        How rows far from all components are modeled, see `GaussianMixture`. With "noise", each class has its own weight
+        of the noise component. Only used with training="likelihood".
     init : "kmeans++", "random" or (n, K) array, default="kmeans++"
         Initialization of the clusters: k-means, randomly drawn rows as centers, or responsibilities.
     n_init : int, default=2
@@ -66,8 +69,6 @@ class SharedMixtureClassifier(BayesMixture):
         Training stops when the gain of a pass is below this value, in nats per row.
     max_iter : int, default=500
         Maximum number of iterations (passes over the data).
-    accelerate : bool, default=True
-        Whether to use SQUAREM extrapolation; an extrapolated step is accepted only if it increases the objective.
     categorical : "auto" or list, default="auto"
         Columns to treat as categorical, regardless of their type.
     forgetting : float, default=0.0
@@ -90,11 +91,13 @@ class SharedMixtureClassifier(BayesMixture):
         Class priors.
     weights_ : (C, K) array
         Joint weights of class and component.
+    noise_weight_ : (C,) array
+        Joint weights of class and noise; 0 without noise.
     class_given_component_ : (C, K) array
         p(class | component).
     component_class_ : (K,) array of int
         Index of the most probable class of each component.
-    means_, covariances_, precisions_, category_probabilities_
+    means_, covariances_, precisions_, degrees_of_freedom_, category_probabilities_
         Parameters of the components, see `GaussianMixture`.
     n_components_ : int
         Number of components.
@@ -175,11 +178,11 @@ class SharedMixtureClassifier(BayesMixture):
         class_prior: Any = "empirical",
         training: str | Conditional | MinimumError = "likelihood",
         search: str | Search | None = None,
+        outliers: str | None = None,
         init: Any = "kmeans++",
         n_init: int = 2,
         tol: float = 1e-5,
         max_iter: int = 500,
-        accelerate: bool = True,
         categorical: Any = "auto",
         forgetting: float = 0.0,
         checkpoint: str | PathLike[str] | None = None,
@@ -193,11 +196,11 @@ class SharedMixtureClassifier(BayesMixture):
         self.class_prior = class_prior
         self.training = training
         self.search = search
+        self.outliers = outliers
         self.init = init
         self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter
-        self.accelerate = accelerate
         self.categorical = categorical
         self.forgetting = forgetting
         self.checkpoint = checkpoint

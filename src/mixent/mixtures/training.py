@@ -139,8 +139,8 @@ def _optimize(
 
             chart = MixtureChart(problem, params)
             return run_lbfgs(problem, source, chart, params, stop=stop, executor=executor, observers=observers)
-        propose = Squarem() if plan.est.accelerate else None
-        return runner(problem, source, params, stop=stop, executor=executor, observers=observers, propose=propose)
+        options = {"stop": stop, "executor": executor, "observers": observers, "propose": Squarem()}
+        return runner(problem, source, params, **options)
 
 
 def _passes_until_best(plan: FitPlan, starts: Starts, training: TrainingPlan) -> int:

@@ -62,7 +62,7 @@ BOTH = [
     ({"n_jobs": -2}, "n_jobs must be None, -1 or a positive number of threads; got -2"),
     ({"n_jobs": 1.5}, "n_jobs must be None, -1 or a positive number of threads; got 1.5"),
     ({"n_jobs": True}, "n_jobs must be None, -1 or a positive number of threads; got True"),
-    ({"accelerate": "no"}, "accelerate must be True or False; got 'no'"),
+    ({"outliers": "yes"}, "outliers must be one of 'noise', 't', or None; got 'yes'"),
     ({"progress": "no"}, "progress must be True, False or a function of (done, total, text); got 'no'"),
     ({"progress": None}, "progress must be True, False or a function of (done, total, text); got None"),
 ]

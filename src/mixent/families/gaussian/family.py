@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -43,6 +45,17 @@ class Gaussians:
     def full_covs(self) -> Array:
         """(K, d, d)."""
         return self.covs if self.covs.ndim == 3 else self.covs[:, :, None] * np.eye(self.covs.shape[1])
+
+    def take(self, index: np.ndarray) -> Self:
+        """Return copies of some components, in this order."""
+        return replace(self, means=self.means[index], covs=self.covs[index])
+
+    def extended(self, others: Sequence[Self]) -> Self:
+        """Return these components followed by those of `others`, as matrices unless all covariances are diagonal."""
+        parts = [self, *others]
+        diagonal = all(part.covs.ndim == 2 for part in parts)
+        covs = np.concatenate([part.covs if diagonal else part.full_covs() for part in parts])
+        return replace(self, means=np.concatenate([part.means for part in parts]), covs=covs)
 
 
 @dataclass(frozen=True)
@@ -93,6 +106,10 @@ class GaussianFamily:
     def axis_aligned(self) -> bool:
         return all(g.model.axis_aligned for g in self.groups)
 
+    def initial(self, means: Array, covs: Array) -> Gaussians:
+        """Return parameters to start from, with means (K, d) and covariances in the layout of the structures."""
+        return Gaussians(means, covs, (None,) * len(self.groups))
+
     def prepare(self, params: Gaussians) -> Ready:
         ready = self._factorized(params)
         if self.noise is None:
@@ -122,7 +139,11 @@ class GaussianFamily:
                 continue
             new = group.model.update(mass[live], scatter[live], self._current(params, g, live))
             covs[live], axes[g] = _in_layout(new.covs, covs.ndim), new.axes
-        return Gaussians(means, covs, tuple(axes))
+        return self.update_tails(replace(params, means=means, covs=covs, axes=tuple(axes)), moments)
+
+    def update_tails(self, params: Gaussians, moments: Moments) -> Gaussians:
+        """Return the update of the shape of the tails, which is fixed for Gaussians."""
+        return params
 
     def sufficient(
         self, params: Gaussians, moments: Moments, live: np.ndarray | None = None
@@ -150,12 +171,13 @@ class GaussianFamily:
         squares = scatter if scatter.ndim == 2 else np.einsum("kii->ki", scatter)  # a view
         canceled = np.abs(mass)[:, None] * shift**2
         squares += np.where(np.abs(squares) < CANCELED * canceled, ROUNDING * shift.shape[1] * canceled, 0.0)
+        rows = moments.rows
         if self.noise is not None:
             squares = scatter if scatter.ndim == 2 else np.einsum("kii->ki", scatter)
-            squares += mass[:, None] * self.noise
+            squares += rows[:, None] * self.noise
         if prior is not None:
-            mass, scatter = mass + prior.rows, scatter + prior.scatter(means)
-        return mass, scatter, means
+            rows, scatter = rows + prior.rows, scatter + prior.scatter(means)
+        return rows, scatter, means
 
     def with_expected_rows(self, params: Gaussians, moments: Moments, rows: Array) -> Moments:
         """Add the moments of `rows` (K,) rows expected under each component, which damp the update."""
@@ -234,9 +256,9 @@ class GaussianFamily:
 
     def copied(self, params: Gaussians, parent: int, child: int) -> Gaussians:
         """Copy the parameters of `parent` to `child`."""
-        means, covs = np.array(params.means), np.array(params.covs)
-        means[child], covs[child] = means[parent], covs[parent]
-        return replace(params, means=means, covs=covs)
+        index = np.arange(params.n_components)
+        index[child] = parent
+        return params.take(index)
 
     def split(self, params: Gaussians, parent: int, child: int) -> Gaussians:
         """Place `child` and `parent` one standard deviation apart along the parent's longest axis."""
@@ -289,7 +311,7 @@ class GaussianFamily:
         return chol @ np.swapaxes(chol, 1, 2)
 
     def _nearest(self, means: Array, covs: Array, like: Gaussians, mass: Array) -> Gaussians:
-        target = Gaussians(means, covs, like.axes)
+        target = replace(like, means=means, covs=covs)
         axes = list(like.axes)
         fitted = np.array(covs)
         for g, group in enumerate(self.groups):
@@ -299,7 +321,7 @@ class GaussianFamily:
             scatter = covs[live] * mass[live].reshape(-1, *[1] * (covs.ndim - 1))
             new = group.model.update(mass[live], scatter, self._current(target, g, live))
             fitted[live], axes[g] = _in_layout(new.covs, covs.ndim), new.axes
-        return Gaussians(means, fitted, tuple(axes))
+        return replace(like, means=means, covs=fitted, axes=tuple(axes))
 
     def take(self, params: Gaussians, index: np.ndarray) -> tuple[GaussianFamily, Gaussians]:
         """Return the family and parameters of some components, in this order within each group."""
@@ -311,12 +333,12 @@ class GaussianFamily:
                 axes.append(params.axes[g])
                 start += size
         prior = None if self.prior is None else self.prior.take(index)
-        covs = params.covs[index]
+        params = replace(params.take(index), axes=tuple(axes))
         family = replace(self, groups=tuple(groups), prior=prior)
-        if family.axis_aligned and covs.ndim == 3:
-            covs = np.diagonal(covs, axis1=1, axis2=2).copy()
+        if family.axis_aligned and params.covs.ndim == 3:
+            params = replace(params, covs=np.diagonal(params.covs, axis1=1, axis2=2).copy())
             family = replace(family, prior=prior and prior.expand(len(index), True))
-        return family, Gaussians(params.means[index], covs, tuple(axes))
+        return family, params
 
     def sample(self, params: Gaussians, component: np.ndarray, rng: np.random.Generator) -> Array:
         """Sample a row for each entry of `component`, (n,)."""
@@ -338,8 +360,8 @@ class GaussianFamily:
             name, covs = "VVI", params.covs[:, columns]
         else:
             name, covs = "VVV", params.covs[:, columns[:, None], columns]
-        family = GaussianFamily((Group(name, 0, K),), self.center[columns], self.scale[columns])
-        return family, Gaussians(params.means[:, columns], covs, (None,))
+        family = type(self)((Group(name, 0, K),), self.center[columns], self.scale[columns])
+        return family, replace(params, means=params.means[:, columns], covs=covs, axes=(None,))
 
     def conditional(self, params: Gaussians, X: Array) -> ConditionalGaussians:
         """Return the distributions of the missing values of the rows X (n, d), given the observed ones."""

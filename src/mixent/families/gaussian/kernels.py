@@ -13,9 +13,9 @@ Arrays are stored transposed, (features, rows), so that every step is a GEMM or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from scipy.linalg import blas
@@ -39,16 +39,26 @@ class Moments(Stats):
     second: Array  # (K, d) or (K, d, d)
     about: str  # "center": the common center; "means": the component means in this pass
 
+    @property
+    def rows(self) -> Array:
+        """(K,) number of rows, by which a scatter is divided."""
+        return self.mass
 
-def embed(moments: Moments, index: np.ndarray, n_components: int) -> Moments:
+
+M = TypeVar("M", bound=Moments)
+
+
+def embed(moments: M, index: np.ndarray, n_components: int) -> M:
     """Return moments of some components as moments of all, zero for the others."""
 
-    def spread(values: Array) -> Array:
+    def spread(values: Array | str) -> Array | str:
+        if isinstance(values, str):
+            return values
         out = np.zeros((n_components, *values.shape[1:]))
         out[index] = values
         return out
 
-    return Moments(spread(moments.mass), spread(moments.first), spread(moments.second), moments.about)
+    return type(moments)(*(spread(getattr(moments, f.name)) for f in fields(moments)))  # type: ignore[arg-type]
 
 
 class Work(Protocol):
@@ -56,6 +66,12 @@ class Work(Protocol):
 
     def log_prob(self) -> Array:
         """Return the log densities log N_k(x_n), (K, n); the caller may overwrite them."""
+
+    def log_mode(self) -> Array:
+        """Return the largest log density of rows with the same observed columns, (K, 1) or (K, n).
+
+        With missing values, `log_prob` has to be called before.
+        """
 
     def moments(self, resp: Array) -> Moments:
         """Return the moments under responsibilities (K, n), which include the row weights."""
@@ -160,8 +176,16 @@ def upper(d: int) -> tuple[np.ndarray, np.ndarray, Array]:
     return i, j, np.where(i == j, -0.5, -1.0)
 
 
+def _log_mode(work: Quadratic | CenteredDiagonal | Centered) -> Array:
+    """Return log N_k at its mean, (K, 1): all columns are observed."""
+    ready = work.ready
+    return -(0.5 * ready.means.shape[1] * LOG_2PI + ready.half_log_det)[:, None]
+
+
 class Quadratic:
     """Quadratic features: one tiled matrix product for the densities, and one for the moments."""
+
+    log_mode = _log_mode
 
     def __init__(self, ready: Ready, block: Block) -> None:
         self.ready = ready
@@ -256,6 +280,8 @@ def _product_back(features: Array, resp: Array) -> Array:
 class CenteredDiagonal:
     """Diagonal covariances, components far apart: differences from each mean, column by column."""
 
+    log_mode = _log_mode
+
     def __init__(self, ready: Ready, block: Block) -> None:
         self.ready = ready
         self.x = np.subtract(block.X.T, ready.center[:, None], out=scratch.get("x", block.X.T.shape))
@@ -282,6 +308,8 @@ class CenteredDiagonal:
 
 class Centered:
     """Full covariances: a triangular product per component for the densities, a rank-n update for the moments."""
+
+    log_mode = _log_mode
 
     def __init__(self, ready: Ready, block: Block) -> None:
         self.ready = ready
@@ -333,7 +361,7 @@ class Centered:
         return about_center(moments, ready.means) if ready.quadratic else moments
 
 
-def about_center(moments: Moments, means: Array) -> Moments:
+def about_center(moments: M, means: Array) -> M:
     """Return the moments about the common center, given those about the component means."""
     mass, first = moments.mass, moments.first
     if moments.second.ndim == 2:
@@ -342,10 +370,9 @@ def about_center(moments: Moments, means: Array) -> Moments:
         cross = first[:, :, None] * means[:, None, :]
         outer = mass[:, None, None] * means[:, :, None] * means[:, None, :]
         second = moments.second + cross + np.swapaxes(cross, 1, 2) + outer
-    return Moments(mass, first + mass[:, None] * means, second, "center")
+    return replace(moments, first=first + mass[:, None] * means, second=second, about="center")
 
 
-def about_means(moments: Moments, means: Array) -> Moments:
+def about_means(moments: M, means: Array) -> M:
     """Return the moments about the component means, given those about the common center."""
-    back = about_center(Moments(moments.mass, moments.first, moments.second, "means"), -means)
-    return Moments(back.mass, back.first, back.second, "means")
+    return replace(about_center(moments, -means), about="means")

@@ -56,8 +56,12 @@ class Incomplete:
         out = np.einsum("knd,knd->kn", y, y)
         out *= -0.5
         out -= 0.5 * LOG_2PI * (d - self.missing.sum(axis=1))
-        out -= ready.half_log_det[:, None] + half_log_det[:, self.pattern]
+        self.half_log_det = ready.half_log_det[:, None] + half_log_det[:, self.pattern]  # of the observed columns
+        out -= self.half_log_det
         return out
+
+    def log_mode(self) -> Array:
+        return -0.5 * LOG_2PI * (~self.missing).sum(axis=1) - self.half_log_det
 
     def _conditional(self, products: Array) -> Array:
         """Return the conditional means of the missing parts, (K, n, m): -(P_mm)^-1 P_mo z_o."""
@@ -86,9 +90,10 @@ class Incomplete:
         self.cond_cov = np.ascontiguousarray(stack.transpose(2, 3, 0, 1))
         return half_log_det
 
-    def moments(self, resp: Array) -> Moments:
+    def moments(self, resp: Array, rows: Array | None = None) -> Moments:
+        """Return the moments; `rows` (K, n) are the coefficients of the conditional covariances (default: `resp`)."""
         ready, (K, _, d), D = self.ready, self.completed.shape, self.width
-        pattern_mass = np.add.reduceat(resp, self.first_row, axis=1)  # (K, patterns)
+        pattern_mass = np.add.reduceat(resp if rows is None else rows, self.first_row, axis=1)  # (K, patterns)
         spread = self.cond_cov * pattern_mass[:, :, None, None]
         cell = self.patterns[:, :, None] * D + self.patterns[:, None, :]
         cell = cell + (D * D * np.arange(K))[:, None, None, None]
@@ -128,15 +133,21 @@ class IncompleteDiagonal:
         out -= (ready.half_log_det - log_std.sum(axis=1))[:, None]  # the term of the noise
         return out
 
-    def moments(self, resp: Array) -> Moments:
-        ready = self.ready
-        mass, observed_mass = resp.sum(axis=1), resp @ self.observed.T  # (K,), (K, d)
+    def log_mode(self) -> Array:
+        log_std = -np.log(self.ready.factors)
+        noise = self.ready.half_log_det - log_std.sum(axis=1)
+        return -(0.5 * LOG_2PI + log_std) @ self.observed - noise[:, None]
+
+    def moments(self, resp: Array, rows: Array | None = None) -> Moments:
+        """Return the moments; `rows` (K, n) are the coefficients of the conditional variances (default: `resp`)."""
+        ready, rows = self.ready, resp if rows is None else rows
+        mass, missing_rows = resp.sum(axis=1), rows @ (1.0 - self.observed.T)  # (K,), (K, d)
         first, second = np.empty_like(ready.means), np.empty_like(ready.means)
         for k, r in enumerate(resp):
             z = (self.x - ready.means[k][:, None]) * self.observed
             first[k] = z @ r
             second[k] = (z * z) @ r
-        second += (mass[:, None] - observed_mass) * ready.covs
+        second += missing_rows * ready.covs
         about_means = Moments(mass, first, second, "means")
         return about_center(about_means, ready.means) if ready.quadratic else about_means
 
