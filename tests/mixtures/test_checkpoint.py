@@ -224,7 +224,7 @@ print(written((model.params_, model.statistics_, model.problem_, model.search_))
 
 
 def in_process(kind, path, kill_after=None):
-    """What the script prints, or None where it was killed this number of seconds after its beginning."""
+    """What the script prints, None where it was killed this number of seconds after the imports; seconds of the fit."""
     source = str(Path(core.__file__).parents[2])
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, kind, str(path)],
@@ -234,22 +234,21 @@ def in_process(kind, path, kill_after=None):
     )
     with process:
         assert process.stdout.readline() == "ready\n"
+        began = time.perf_counter()
         if kill_after is not None:
             time.sleep(kill_after)
             process.kill()
-        return process.stdout.read() or None
+        return process.stdout.read() or None, time.perf_counter() - began
 
 
 def check_killed(kind, n_kills, seed, tmp_path):
-    began = time.perf_counter()
-    whole = in_process(kind, "")
-    seconds = time.perf_counter() - began
+    whole, seconds = in_process(kind, "")
     rng, path, n_killed = np.random.default_rng(seed), tmp_path / "c", 0
     for _ in range(n_kills):
-        result = in_process(kind, path, rng.uniform(0.02, 0.3 * seconds))
+        result, _ = in_process(kind, path, rng.uniform(0.05, 0.4) * seconds)
         n_killed += result is None
         assert result in (None, whole)
-    assert n_killed >= 2 and in_process(kind, path) == whole
+    assert n_killed and in_process(kind, path)[0] == whole
     assert [f.name for f in tmp_path.iterdir()] == []  # neither the checkpoint nor what a killed process left
     return n_killed
 
