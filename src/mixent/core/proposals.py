@@ -52,8 +52,7 @@ class Delayed:
     """Another proposal after a number of plain steps.
 
     Far from a maximum, an extrapolated step can increase the objective and yet lead to a lower local maximum than plain
-    steps do. The first plain steps determine which local maximum is approached; extrapolation then accelerates the
-    convergence to it.
+    steps do. This is less frequent after some plain steps, but not excluded.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ from mixent.mixtures.problem import MixtureParams, MixtureProblem
 if TYPE_CHECKING:
     from mixent.core.checkpoint import Checkpoint
 
-PLAIN_PASSES = 10  # before extrapolation; with fewer, more fits end below EM without it (tests/mixtures/test_golden.py)
+PLAIN_PASSES = 10  # before extrapolation, so that fits end not below mclust (tests/mixtures/test_golden.py)
 
 
 @dataclass(frozen=True)

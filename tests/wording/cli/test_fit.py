@@ -87,5 +87,7 @@ def test_a_fit_that_was_interrupted_names_its_checkpoint(mixent, monkeypatch):
     monkeypatch.setattr("mixent.core.checkpoint.Checkpoint.task", interrupted)
     result = mixent(*FIT, *ONE, "--resume")
     assert result.exit_code == 130
-    assert "The state of the fit is in m.mixent.checkpoint: run the same command again to resume" in result.output
+    assert "The state of the fit is in m.mixent.checkpoint: run the same command again to resume" in " ".join(
+        result.output.split()
+    )
     assert "Resuming from m.mixent.checkpoint" in mixent(*FIT, *ONE, "--resume").output
