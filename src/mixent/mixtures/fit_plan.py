@@ -354,9 +354,7 @@ class FitPlan:
                 "runner": runner,
                 "executor": executor,
                 "observers": observers if show is None else [*observers, ShowProgress(show, est.max_iter)],
-                "propose": Delayed(Squarem(), PLAIN_PASSES)
-                if candidate.is_mixture or est.outliers is not None
-                else None,
+                "propose": Delayed(Squarem(), PLAIN_PASSES) if iterated else None,
             }
             if rescale:
                 revise = partial(self._rescaled, candidate, starts[0].rows)
