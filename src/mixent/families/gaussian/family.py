@@ -42,6 +42,12 @@ class Gaussians:
         """Half the log determinants, (K,), and F with F^T F = covs^-1: (K, d) 1/std, or (K, d, d) lower triangular."""
         return _factorize(self.covs)
 
+    @cached_property
+    def precisions(self) -> Array:
+        """(K, d) or (K, d, d)."""
+        factors = self.factors[1]
+        return factors**2 if factors.ndim == 2 else np.swapaxes(factors, 1, 2) @ factors
+
     def full_covs(self) -> Array:
         """(K, d, d)."""
         return self.covs if self.covs.ndim == 3 else self.covs[:, :, None] * np.eye(self.covs.shape[1])
@@ -118,7 +124,9 @@ class GaussianFamily:
         return replace(ready, half_log_det=ready.half_log_det + 0.5 * (diagonal * self.noise).sum(axis=1))
 
     def _factorized(self, params: Gaussians) -> Ready:
-        return make_ready(params.means, params.covs, *params.factors, self.center)
+        # the log prior needs the precisions, too: they are computed once
+        precisions = None if self.prior is None else params.precisions
+        return make_ready(params.means, params.covs, *params.factors, self.center, precisions)
 
     def restrict(self, ready: Ready, index: np.ndarray) -> Ready:
         return ready.restrict(index)
@@ -164,9 +172,9 @@ class GaussianFamily:
         if second.ndim == 2:
             scatter = second - 2 * first * shift + mass[:, None] * shift**2
         else:
-            cross = first[:, :, None] * shift[:, None, :]
-            outer = mass[:, None, None] * shift[:, :, None] * shift[:, None, :]
-            scatter = second - cross - np.swapaxes(cross, 1, 2) + outer
+            half = (first - 0.5 * mass[:, None] * shift)[:, :, None] * shift[:, None, :]
+            scatter = second - half
+            scatter -= np.swapaxes(half, 1, 2)
         # these terms cancel if a mean moves much farther than the rows of its component are apart
         squares = scatter if scatter.ndim == 2 else np.einsum("kii->ki", scatter)  # a view
         canceled = np.abs(mass)[:, None] * shift**2
@@ -222,17 +230,15 @@ class GaussianFamily:
         prior = self.prior_of(live)
         if prior is None:
             return 0.0
-        ready = self._factorized(params)
         scatter = prior.scatter(params.means)
-        trace = np.einsum("kd,kd->" if scatter.ndim == 2 else "kij,kij->", ready.precisions, scatter)
-        return float(-(prior.rows @ ready.half_log_det) - 0.5 * trace)
+        trace = np.einsum("kd,kd->" if scatter.ndim == 2 else "kij,kij->", params.precisions, scatter)
+        return float(-(prior.rows @ params.factors[0]) - 0.5 * trace)
 
     def condition(self, params: Gaussians) -> float:
         """Return the largest variance of a column divided by its variance given the other columns."""
         if params.covs.ndim == 2:
             return 1.0
-        precisions = self._factorized(params).precisions
-        return float(np.einsum("kii,kii->ki", params.covs, precisions).max())
+        return float(np.einsum("kii,kii->ki", params.covs, params.precisions).max())
 
     def degenerate(self, params: Gaussians) -> np.ndarray:
         """Return which components are degenerate in some direction, so that the likelihood has no maximum."""

@@ -87,11 +87,13 @@ class Ready:
     factors: Array  # (K, d) 1/std, or (K, d, d) lower triangular F with F^T F = precision
     center: Array  # (d,)
     quadratic: bool  # quadratic features are used for all components; all moments are then about the center
+    given_precisions: Array | None = None  # computed before, for the prior
 
     def restrict(self, index: np.ndarray) -> Ready:
         """Return some of the components, with the same algorithm, so that moments remain additive."""
         parts = (self.means[index], self.covs[index], self.half_log_det[index], self.factors[index])
-        return Ready(*parts, self.center, self.quadratic)
+        given = None if self.given_precisions is None else self.given_precisions[index]
+        return Ready(*parts, self.center, self.quadratic, given)
 
     @property
     def axis_aligned(self) -> bool:
@@ -100,6 +102,8 @@ class Ready:
     @cached_property
     def precisions(self) -> Array:
         """(K, d) or (K, d, d)."""
+        if self.given_precisions is not None:
+            return self.given_precisions
         return self.factors**2 if self.axis_aligned else np.swapaxes(self.factors, 1, 2) @ self.factors
 
     @cached_property
@@ -130,11 +134,18 @@ class Ready:
         return CenteredDiagonal(self, block) if self.axis_aligned else Centered(self, block)
 
 
-def make_ready(means: Array, covs: Array, half_log_det: Array, factors: Array, center: Array) -> Ready:
+def make_ready(
+    means: Array,
+    covs: Array,
+    half_log_det: Array,
+    factors: Array,
+    center: Array,
+    precisions: Array | None = None,
+) -> Ready:
     """Choose the algorithm: quadratic features where they are faster and no component is far from the center."""
     near = bool(_largest_term(factors, means, covs).max(initial=0.0) <= REACH**2)
     quadratic = near and (covs.ndim == 2 or quadratic_pays(*means.shape))
-    return Ready(means, covs, half_log_det, factors, center, quadratic)
+    return Ready(means, covs, half_log_det, factors, center, quadratic, precisions)
 
 
 def quadratic_pays(n_components: int, n_columns: int) -> bool:
@@ -367,9 +378,9 @@ def about_center(moments: M, means: Array) -> M:
     if moments.second.ndim == 2:
         second = moments.second + 2 * first * means + mass[:, None] * means**2
     else:
-        cross = first[:, :, None] * means[:, None, :]
-        outer = mass[:, None, None] * means[:, :, None] * means[:, None, :]
-        second = moments.second + cross + np.swapaxes(cross, 1, 2) + outer
+        half = (first + 0.5 * mass[:, None] * means)[:, :, None] * means[:, None, :]
+        second = moments.second + half
+        second += np.swapaxes(half, 1, 2)
     return replace(moments, first=first + mass[:, None] * means, second=second, about="center")
 
 

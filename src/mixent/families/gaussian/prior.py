@@ -90,11 +90,13 @@ class Prior:
 
     def scatter(self, means: Array) -> Array:
         """Return the scatter of the prior, rows cov + mean_rows (m - mean)(m - mean)^T, in the layout of `cov`."""
+        scatter = self.rows.reshape(-1, *[1] * (self.cov.ndim - 1)) * self.cov
+        if not self.mean_rows.any():
+            return scatter
         difference = means - self.mean
         if self.cov.ndim == 2:
-            return self.rows[:, None] * self.cov + self.mean_rows[:, None] * difference**2
-        outer = difference[:, :, None] * difference[:, None, :]
-        return self.rows[:, None, None] * self.cov + self.mean_rows[:, None, None] * outer
+            return scatter + self.mean_rows[:, None] * difference**2
+        return scatter + self.mean_rows[:, None, None] * difference[:, :, None] * difference[:, None, :]
 
 
 def common_variances(rows: float, counts: Array, variances: Array, reference: Array) -> Array:
