@@ -68,6 +68,7 @@ class MixtureModel(FittedByRun, Estimator):
     statistics_: Any  # PastStatistics of the training rows, for `partial_fit`
     varying_: np.ndarray  # positions among the continuous columns
     constants_: Array  # (d,) NaN where a column varies
+    outliers: str | None = None  # of models in files from before this parameter
 
     def __sklearn_tags__(self) -> CapableTags:
         tags = super().__sklearn_tags__()
