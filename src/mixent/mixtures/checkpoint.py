@@ -13,7 +13,9 @@ from mixent.families.categorical import CategoricalFamily, Categoricals, Counts
 from mixent.families.gaussian.family import GaussianFamily, Gaussians, Group
 from mixent.families.gaussian.kernels import Moments
 from mixent.families.gaussian.prior import Prior
-from mixent.families.product import Components, ComponentStats, ProductFamily
+from mixent.families.product import Components, ComponentStats, ContaminatedFamily, ProductFamily
+from mixent.families.student import StudentFamily, StudentMoments, Students
+from mixent.families.uniform import Uniform
 from mixent.mixtures.batch import BatchParams, BatchStats
 from mixent.mixtures.discriminative import SignedStats
 from mixent.mixtures.fit_plan import FitPlan
@@ -31,6 +33,7 @@ CLASSES: dict[str, type] = {
         Categoricals,
         Components,
         ComponentStats,
+        ContaminatedFamily,
         Counts,
         Fitted,
         GaussianFamily,
@@ -44,6 +47,10 @@ CLASSES: dict[str, type] = {
         Prior,
         ProductFamily,
         SignedStats,
+        StudentFamily,
+        StudentMoments,
+        Students,
+        Uniform,
     )
 }
 
