@@ -11,7 +11,7 @@ from mixent.core.blocks import Block
 from mixent.core.driver import Status, Stop, run
 from mixent.core.executors import Serial
 from mixent.data import read_features, read_labels
-from mixent.mixtures import batch
+from mixent.mixtures import batch, init
 from mixent.mixtures.batch import Batch, FoldPart
 from mixent.mixtures.fit_plan import Candidate
 from mixent.mixtures.predict import each_row
@@ -136,6 +136,17 @@ def test_of_several_starts_the_one_with_the_highest_objective_is_used(monkeypatc
         np.testing.assert_allclose(density + log_prior, expected, atol=1e-8)
 
 
+def test_one_component_per_class_is_fitted_to_all_rows(monkeypatch):
+    """K-means uses a sample of many rows; one component needs no clusters."""
+    monkeypatch.setattr(init, "SAMPLE", 10)
+    plan = plan_of(MixtureClassifier(random_state=0), "complete")
+    candidate = Candidate((1, 1, 1), ("VVV",) * 3, False, 6.0, target="classes")
+    parts = folds_of(plan)
+    for part, (_, log_prior) in zip(parts, Batch(plan, parts, [candidate]).held_out()[candidate]):
+        shares = np.bincount(plan.codes[part.train]) / len(part.train)
+        np.testing.assert_allclose(np.exp(log_prior), shares, rtol=1e-5)
+
+
 @pytest.mark.parametrize("model", [MixtureClassifier, SharedMixtureClassifier])
 def test_probabilities_of_a_search_have_a_share_of_the_uniform(model):
     X, y, _ = table("complete")
@@ -147,6 +158,7 @@ def test_probabilities_of_a_search_have_a_share_of_the_uniform(model):
     np.testing.assert_allclose(fitted.predict_proba(far), expected, rtol=1e-9)
     np.testing.assert_allclose(np.exp(fitted.predict_log_proba(far)), expected, rtol=1e-12)
     assert (fitted.predict(far) == fitted.classes_[posterior.argmax(axis=1)]).all()
+    np.testing.assert_array_equal(fitted.decision_function(far), fitted._log_posterior(far))
     odds = fitted.explain(far[:5], label="a", rival="b").log_odds
     np.testing.assert_allclose(odds, np.log(posterior[:5, 0] / posterior[:5, 1]), rtol=1e-7, atol=1e-7)
 

@@ -1,7 +1,7 @@
 """Bounded log-loss, and the temperature T in  log p(class) + T log p(x | class)  of least loss on held-out rows.
 
 The loss of a row is  -log [(1 - e) p + e / C],  where p is the probability of its class, C the number of classes and
-e = `UNIFORM_SHARE`. It is at most log(C / e), so that a single row, with a wild value or a wrong label, cannot decide
+e = `UNIFORM_SHARE`. It is at most log(C / e), so that a single row, an outlier or one with a wrong label, cannot decide
 between models.
 """
 

@@ -16,7 +16,7 @@ def fingerprint_of(*values: Any) -> str:
 
 
 def written(value: Any) -> str:
-    """A value in full, where its own text leaves some out."""
+    """Return a text that differs for different values; unlike `repr`, it does not abbreviate arrays."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
     if isinstance(value, dict):
@@ -32,7 +32,7 @@ def written(value: Any) -> str:
 
 
 def _state(estimator: Any) -> str:
-    """What an estimator has learned; nothing where it is not fitted."""
+    """Return a hash of a fitted estimator; an empty text if it is not fitted."""
     fitted = any(name.endswith("_") and not name.startswith("_") for name in vars(estimator))
     if not fitted and not isinstance(estimator, FrozenEstimator):
         return ""

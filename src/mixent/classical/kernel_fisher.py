@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.background import ExplainedByColumn
+from mixent.base.bounded_loss import log_with_uniform
 from mixent.base.capabilities import LEFT_OUT, YES, able, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.executors import choose_executor
@@ -395,5 +396,5 @@ class _Search:
         projection = projection / np.sqrt(np.diagonal(gaussians.cov))
         gaussians = gaussians.scaled(1 / np.sqrt(np.diagonal(gaussians.cov)))
         log_p = log_proba(gaussians.log_density(loo @ projection), self.prior, rows.weight.sum())
-        log_loss, _ = log_loss_and_error(log_p, rows.counts)
+        log_loss, _ = log_loss_and_error(log_with_uniform(log_p), rows.counts)
         return _Fit(basis, smoother, lam, shrinkage, projection, gaussians, log_p, log_loss)

@@ -144,7 +144,7 @@ class Checkpoint:
             return
         try:
             self._write()
-        except OSError as error:  # such as a full disk: the fit is worth more than its checkpoint
+        except OSError as error:  # such as a full disk: the fit continues without a checkpoint
             if not self._warned:
                 warn(f"cannot write the checkpoint {self.path} ({error.strerror}); the fit continues without it")
             self._warned = True

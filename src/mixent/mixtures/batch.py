@@ -171,14 +171,14 @@ class FoldPart:
 
     def prior(self, candidate: Candidate, n_starts: int) -> Prior:
         """Return the prior of a candidate."""
-        key = (candidate.counts, candidate.target)
+        key = (candidate.counts, candidate.target, candidate.target == "components" and candidate.prior_rows)
         if key not in self._covariances:
             self._covariances[key] = self.plan.prior_covariance(candidate, self.starts(candidate, n_starts)[0])
         assert candidate.prior_rows is not None
         return Prior.of_covariances(candidate.prior_rows, self._covariances[key], self.plan.total_weight)
 
 
-HeldOut = dict[Candidate, list[tuple[Array, Array]]]  # log p(x | class) (n, C) and log p(class) (C,), by fold
+HeldOutDensities = dict[Candidate, list[tuple[Array, Array]]]  # log p(x | class) (n, C) and log p(class) (C,), by fold
 
 
 class Batch:
@@ -213,7 +213,7 @@ class Batch:
     def axis_aligned(self) -> bool:
         return COVARIANCES[self.candidates[0].structures[0]].axis_aligned
 
-    def held_out(self, runner: Runner = run) -> HeldOut:
+    def held_out(self, runner: Runner = run) -> HeldOutDensities:
         """Fit all mixtures by `runner`; return log p(x | class) and log p(class) of the held-out rows."""
         plan, n_components = self.plan, len(self.fold) * max(self.candidates[0].counts)
         with plan.executor(n_components) as executor:
@@ -241,8 +241,8 @@ class Batch:
         objectives = problem.each(params, total).reshape(-1, self.n_starts)
         return self.n_starts * np.arange(len(objectives)) + objectives.argmax(axis=1)
 
-    def _densities(self, problem: BatchProblem, params: BatchParams, chosen: np.ndarray) -> HeldOut:
-        out: HeldOut = {candidate: [] for candidate in self.candidates}
+    def _densities(self, problem: BatchProblem, params: BatchParams, chosen: np.ndarray) -> HeldOutDensities:
+        out: HeldOutDensities = {candidate: [] for candidate in self.candidates}
         for f, part in enumerate(self.parts):
             table = self.plan.table.take(part.held)
             densities = problem.class_densities(params, chosen[:, f], Block(table.X, table.codes))

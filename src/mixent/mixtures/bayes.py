@@ -43,7 +43,7 @@ from mixent.mixtures.given_start import check_init, read_start, within_classes
 from mixent.mixtures.model import MixtureModel, select_columns, varying_columns
 from mixent.mixtures.online import with_past
 from mixent.mixtures.options import by_likelihood, training_name
-from mixent.mixtures.outliers import check_outliers, keeps_statistics
+from mixent.mixtures.outliers import check_gaussian, check_outliers, keeps_statistics
 from mixent.warn import warn_notes
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         classes : list of all class labels, optional
             Needed in the first call if its rows do not contain all classes. In later calls it may have new classes. A
             class without rows needs a single component, or shared ones; its probability is practically 0 until it has
-            rows.
+            rows (e / C with `uniform_share_` e).
 
         Returns
         -------
@@ -188,6 +188,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         if not len(new):
             return new
         names = labels.classes[new].tolist()
+        check_gaussian(self, "a new class in partial_fit")
         if self.problem_.class_prior is not None:
             raise ValueError(
                 f"class_prior has no entry for the new class {names[0]!r}; fit again on all rows, with priors of all "
@@ -288,6 +289,37 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
         self.search_, self.temperature_, self.path_ = outcome.records, outcome.temperature, outcome.path
         self.uniform_share_ = outcome.uniform_share
         self._set_n_components()
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the log-odds of the second class, or with more than two classes log p(class | x), in nats.
+
+        They are those of the model, without the share of the uniform distribution that `predict_proba` has.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n,) array for two classes, else (n, C) array with columns in the order of `classes_`.
+        """
+        log_proba = self._log_posterior(X)
+        return log_proba[:, 1] - log_proba[:, 0] if len(self.classes_) == 2 else log_proba
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the classes.
+
+        With components selected by cross-validation they are (1 - e) p(class | x) + e / C, see `uniform_share_`.
+
+        Parameters
+        ----------
+        X : table of n rows
+
+        Returns
+        -------
+        (n, C) array, columns in the order of `classes_`; rows sum to 1.
+        """
+        return super().predict_proba(X)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithms of `predict_proba`, in nats.

@@ -111,9 +111,9 @@ class MixtureClassifier(BayesMixture):
         T in p(class | x) proportional to p(class) p(x | class)^T; less than 1 if "auto" found that the model is
         overconfident on held-out rows.
     uniform_share_ : float
-        e in the probabilities (1 - e) p(class | x) + e / C that `predict_proba` returns: 0.001 if components were
-        selected by cross-validation, whose losses are bounded in the same way, else 0. Decisions, `explain` and
-        `adjust_priors` use p(class | x).
+        e in the probabilities (1 - e) p(class | x) + e / C that `predict_proba` returns: 0.001 with
+        n_components="auto" and the criterion "cv", whose losses are bounded in the same way, else 0. `predict`,
+        `decision_function`, `explain` and `adjust_priors` use p(class | x); `decision` uses `predict_proba`.
     run_ : Run
         Result of the optimization: `status`, `trace` (one entry per pass), `objective`.
     search_ : list of dict

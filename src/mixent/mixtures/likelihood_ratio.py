@@ -96,8 +96,8 @@ def bootstrap_lrt(
 
     The fits are those of `estimator`. With its default prior they maximize the posterior density: L is then the
     log-likelihood, without the log prior, at these estimates, so the statistic is not the maximum of the likelihood
-    ratio, and can be negative. The test is valid nevertheless, since the tables are fitted in the same way; with
-    `prior=None` it is the usual likelihood ratio, which can have spurious maxima with components of few rows. Each fit
+    ratio, and can be negative. The test is approximately valid nevertheless, since the tables are fitted in the same
+    way; with `prior=None` it is the usual likelihood ratio, which can have spurious maxima with few rows. Each fit
     has at least 5 initializations (more with `n_init`), since a local maximum of the fit with k components can be
     rejected although k components are enough.
 
@@ -238,12 +238,13 @@ def _test(simulation: Simulation, alternative: Fitted, n_resamples: int, show: A
     tasks = [(simulation, b) for b in range(n_resamples)]
     drawn = map_tasks(_simulated, tasks, plan.est.n_jobs, show, partial(_progress_text, k))
     values = np.array([value for value in drawn if value is not None])
+    n_failed = n_resamples - len(values)  # they count against a rejection
     record = {
         "n_components": k,
         "log_likelihood": log_lik,
         "statistic": statistic,
-        "p_value": float((1 + np.sum(values >= statistic)) / (1 + len(values))),
-        "n_failed": n_resamples - len(values),
+        "p_value": float((1 + n_failed + np.sum(values >= statistic)) / (1 + n_resamples)),
+        "n_failed": n_failed,
     }
     return record, values
 

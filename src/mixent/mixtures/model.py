@@ -142,7 +142,7 @@ class MixtureModel(FittedByRun, Estimator):
         return typical(self._responsibilities(table), log_components, n_rows)
 
     def _check_statistics(self) -> None:
-        if getattr(self, "statistics_", None) is None:
+        if getattr(self, "statistics_", None) is None or isinstance(self.params_.components.gaussian, Students):
             raise ValueError("this model has no statistics of its training rows; fit it again on all rows")
 
     def _recorded(self, plan: FitPlan) -> AbstractContextManager[None]:

@@ -1,4 +1,4 @@
-"""Classes that a fitted classifier meets in a later batch (`partial_fit`).
+"""New classes in a later batch of `partial_fit` (`partial_fit`).
 
 A class that has rows in the batch gets one component of its own, with the prior of the fitted model. The statistics of
 earlier rows have zeros for the new class and component, so that EM continues as before. Components of other classes do

@@ -7,7 +7,7 @@ from typing import Any
 
 from mixent.base.params import check_choice
 from mixent.families.gaussian.family import GaussianFamily
-from mixent.families.student import StudentFamily
+from mixent.families.student import StudentFamily, Students
 
 ISOLATED = (0.2, 0.1, 0.0)  # EM is started from all of these partitions
 
@@ -39,6 +39,9 @@ def check_gaussian(est: Any, name: str) -> None:
     """Raise a ValueError unless all components are Gaussian, for the method or function `name`."""
     if est.outliers is not None:
         raise ValueError(f"{name} needs outliers=None; got outliers={est.outliers!r}")
+    params = getattr(est, "params_", None)  # of a fit with another value of the parameter
+    if params is not None and (params.width > params.n_components or isinstance(params.components.gaussian, Students)):
+        raise ValueError(f"{name} needs a model that was fitted with outliers=None; fit it again")
 
 
 def keeps_statistics(est: Any) -> bool:

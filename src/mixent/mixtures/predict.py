@@ -52,7 +52,7 @@ def log_density(problem: MixtureProblem, params: MixtureParams, table: Block, n_
 
 
 def responsibilities(problem: MixtureProblem, params: MixtureParams, table: Block, n_jobs: int | None) -> Array:
-    """Return p(component | x), (n, K)."""
+    """Return p(component | x), (n, K), with a last column for noise if there is one."""
     return each_row(
         problem, params, table, lambda ready, block: block_resp(problem, ready, block).T, params.width, n_jobs
     )

@@ -20,7 +20,7 @@ from mixent.core.blocks import Block
 from mixent.core.observers import Progress
 from mixent.core.starts import Runner
 from mixent.families.gaussian.structures import COVARIANCES
-from mixent.mixtures.batch import Batch, FoldPart, HeldOut
+from mixent.mixtures.batch import Batch, FoldPart, HeldOutDensities
 from mixent.mixtures.fit_plan import Candidate, FitPlan
 from mixent.mixtures.predict import each_row
 
@@ -158,7 +158,8 @@ class _Scores:
         sizes = np.cumsum([len(part.held) for part in self.parts])
         self.n_first = min(int(np.searchsorted(sizes, FIRST_ROWS)) + 1, len(self.parts))
         self.records: list[dict] = []
-        self.best_first = np.full(int(sizes[self.n_first - 1]), np.inf)  # losses of the best on the first folds
+        self.first_weight = self.weight[self._rows(self.parts[: self.n_first])]
+        self.best_first: Array | None = None  # losses of the rows of the first folds, of the best candidate there
 
     @property
     def finished(self) -> list[dict]:
@@ -170,8 +171,9 @@ class _Scores:
         return min((record["log_loss"] for record in self.finished), default=np.inf)
 
     def best_rows(self, name: str, strengths: list) -> Any:
-        same = [r for r in self.records if r["covariance"] == name and r["prior_rows"] in strengths]
-        return min(same, key=lambda r: r["log_loss"])["prior_rows"]
+        """Return the number of pseudo-rows with the lowest loss on the first folds, on which all are scored."""
+        same = [r for r in self.records if r["covariance"] == name and r["prior_rows"] in strengths and not r["noise"]]
+        return min(same, key=lambda r: self.first_weight @ r["row_losses"][: len(self.first_weight)])["prior_rows"]
 
     def add(self, candidates: Iterable[Candidate], *, every: bool = False) -> None:
         """Score candidates with the same numbers of components; with `every`, all of them on all folds."""
@@ -195,6 +197,7 @@ class _Scores:
     def _kept(self, records: list[dict]) -> list[dict]:
         """Return the records of the candidates to be scored on the other folds, too."""
         ranked = sorted(records, key=lambda record: record["log_loss"])[: -(-len(records) // KEPT)]
+        assert self.best_first is not None
         return [record for record in ranked if self._excess(record, self.best_first) <= CLEAR]
 
     def _excess(self, record: dict, losses: Array) -> float:
@@ -209,7 +212,7 @@ class _Scores:
     def _rows(parts: Sequence[FoldPart]) -> np.ndarray:
         return np.concatenate([part.held for part in parts])
 
-    def _record(self, held: HeldOut, parts: Sequence[FoldPart]) -> list[dict]:
+    def _record(self, held: HeldOutDensities, parts: Sequence[FoldPart]) -> list[dict]:
         """Add a record for each candidate."""
         rows = self._rows(parts)
         sizes = [len(part.held) for part in parts]
@@ -232,8 +235,8 @@ class _Scores:
             }
             records.append({**_settings(candidate), **scores, "candidate": candidate})
         self.records += records
-        best = by_row[losses.argmin(), : len(self.best_first)]
-        if best.mean() < self.best_first.mean():
+        best = by_row[losses.argmin(), : len(self.first_weight)]
+        if self.best_first is None or self.first_weight @ best < self.first_weight @ self.best_first:
             self.best_first = best
         if self.show is not None:
             least = min(records, key=lambda record: record["log_loss"])
@@ -241,17 +244,17 @@ class _Scores:
             self.show(len(self.records), max(40, len(self.records)), text)
         return records
 
-    def _held_out(self, candidates: Sequence[Candidate], parts: Sequence[FoldPart]) -> HeldOut:
+    def _held_out(self, candidates: Sequence[Candidate], parts: Sequence[FoldPart]) -> HeldOutDensities:
         """Return log p(x | class), (n, C), and log p(class), (C,), of the held-out rows of each fold."""
-        held: HeldOut = {}
+        held: HeldOutDensities = {}
         layouts: dict[bool, list[Candidate]] = {}
         for candidate in candidates:
             layouts.setdefault(COVARIANCES[candidate.structures[0]].axis_aligned, []).append(candidate)
         for same in layouts.values():
             if not self._batched(same[0]):
-                held |= {candidate: [self._single(part, candidate) for part in parts] for candidate in same}
+                held |= {candidate: [self._fitted_alone(part, candidate) for part in parts] for candidate in same}
             else:
-                held |= self._together(same, parts)
+                held |= self._fitted_in_batch(same, parts)
         return {candidate: held[candidate] for candidate in candidates}
 
     def _batched(self, candidate: Candidate) -> bool:
@@ -259,7 +262,7 @@ class _Scores:
         without_prior = candidate.prior_rows is None and len(self.plan.summary.center) > 0
         return self.plan.est.outliers is None and not without_prior
 
-    def _together(self, candidates: list[Candidate], parts: Sequence[FoldPart]) -> HeldOut:
+    def _fitted_in_batch(self, candidates: list[Candidate], parts: Sequence[FoldPart]) -> HeldOutDensities:
         """Return the same of candidates that are fitted in one batch."""
 
         def fit(runner: Runner) -> list:
@@ -269,9 +272,9 @@ class _Scores:
         what = ("held out", candidates, [part.held for part in parts], self.n_starts)
         return dict(zip(candidates, self.plan.task(what, fit)))
 
-    def _single(self, part: FoldPart, candidate: Candidate) -> tuple[Array, Array]:
+    def _fitted_alone(self, part: FoldPart, candidate: Candidate) -> tuple[Array, Array]:
         """Return the same of one candidate, fitted by itself, with repairs of degenerate components."""
-        fitted, _ = part.plan.fit(candidate, quick=True)
+        fitted, _ = part.plan.fit(candidate, quick=True, starts=part.starts(candidate, self.n_starts))
         table = self.plan.table.take(part.held)
         block = Block(table.X, table.codes)
         log_joint = fitted.problem.log_joint

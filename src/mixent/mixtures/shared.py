@@ -111,9 +111,9 @@ class SharedMixtureClassifier(BayesMixture):
         T in p(class | x) proportional to p(class) p(x | class)^T; less than 1 if "auto" found that the model is
         overconfident on held-out rows.
     uniform_share_ : float
-        e in the probabilities (1 - e) p(class | x) + e / C that `predict_proba` returns: 0.001 if components were
-        selected by cross-validation, whose losses are bounded in the same way, else 0. Decisions, `explain` and
-        `adjust_priors` use p(class | x).
+        e in the probabilities (1 - e) p(class | x) + e / C that `predict_proba` returns: 0.001 with
+        n_components="auto" and the criterion "cv", whose losses are bounded in the same way, else 0. `predict`,
+        `decision_function`, `explain` and `adjust_priors` use p(class | x); `decision` uses `predict_proba`.
     run_ : Run
         Result of the optimization (of the discriminative training, if any): `status`, `trace`, `objective`.
     search_ : list of dict
@@ -242,7 +242,9 @@ class SharedMixtureClassifier(BayesMixture):
         names = self._structures() or ["VVV"]
         if not isinstance(self.covariance, str):
             raise ValueError("a list of covariances needs n_components='auto'; set it, or pass one structure")
-        return Candidate((count,), (names[0],), False, plan.default_rows(), shared=True)
+        from mixent.mixtures.search import shared_candidate
+
+        return shared_candidate(plan, count, names[0])
 
     def _set_n_components(self) -> None:
         self.n_components_ = self.params_.n_components

@@ -47,6 +47,19 @@ def test_not_of_gaussians(rows):
             call(rows[0])
 
 
+def test_models_fitted_with_another_value(rows):
+    model = GaussianMixture(2, outliers="noise", random_state=0).fit(rows[0]).set_params(outliers=None)
+    with pytest.raises(ValueError, match=r"^merge_components needs a model that was fitted with outliers=None; fit it"):
+        model.merge_components(rows[0])
+
+
+def test_no_new_class_with_noise(rows):
+    X, y = rows
+    model = MixtureClassifier(1, outliers="noise", random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"^a new class in partial_fit needs outliers=None; got outliers='noise'$"):
+        model.partial_fit(X[:10], y[:10] + 5)
+
+
 def test_no_fisher_kernel(rows):
     message = "FisherKernel needs a mixture of Gaussians without noise; got outliers='noise', fit it with outliers=None"
     with pytest.raises(ValueError, match=message):
