@@ -100,10 +100,10 @@ def table(stores: Stores, metric: str) -> list[str]:
     heads = ["clean" if c == CLEAN else f"{c[1]} % {c[0]}" for c in conditions]
     rows = []
     for method in dict.fromkeys((*METHODS, *(r["method"] for store in stores.values() for r in store.values()))):
-        found = {name: complete(store, method, conditions) for name, store in stores.items()}
-        common = sorted(set.intersection(*map(set, found.values())))
+        records_of = {name: complete(store, method, conditions) for name, store in stores.items()}
+        common = sorted(set.intersection(*map(set, records_of.values())))
         sets = list(dict.fromkeys(place[0] for place in common))
-        for name, records in found.items() if common else ():
+        for name, records in records_of.items() if common else ():
             means = [_mean(records, common, sets, condition, metric) for condition in conditions]
             cells = [f"{mean:.{DIGITS[metric]}f}" for mean in means]
             rows.append([method, *([name] if len(stores) > 1 else []), *cells, str(len(sets)), str(len(common))])

@@ -53,8 +53,8 @@ def table(stores: Stores, method: str) -> list[str]:
     rows, all_means = [], []
     for name, records in common_folds(stores, method).items():
         means = np.array([[mean_sd(of_store, metric)[0] for of_store in records] for metric in METRICS])
-        gaps = [str(difference(records[-1], records[0], metric)) for metric in METRICS]
-        rows.append([name, str(len(records[0])), *_cells(means, gaps)])
+        differences = [str(difference(records[-1], records[0], metric)) for metric in METRICS]
+        rows.append([name, str(len(records[0])), *_cells(means, differences)])
         all_means.append(means)
     if rows:
         means = np.mean(all_means, axis=0)  # (metrics, stores)
@@ -64,12 +64,12 @@ def table(stores: Stores, method: str) -> list[str]:
     return [f"Default {method}", "", *table_lines(["set", "folds", *heads], rows)]
 
 
-def _cells(means: np.ndarray, gaps: list[str]) -> Iterator[str]:
+def _cells(means: np.ndarray, differences: list[str]) -> Iterator[str]:
     """The means of every metric, followed by their difference where there are two stores."""
-    for of_stores, gap, (_, digits) in zip(means, gaps, METRICS.values()):
+    for of_stores, change, (_, digits) in zip(means, differences, METRICS.values()):
         yield from (f"{mean:.{digits}f}" for mean in of_stores)
         if len(of_stores) > 1:
-            yield gap
+            yield change
 
 
 def main(arguments: list[str] | None = None) -> list[str]:

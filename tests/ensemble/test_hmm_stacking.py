@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from mixent import AdaBoostM1Classifier, HMMStackingClassifier
+from mixent.base.bounded_loss import log_with_uniform
 from mixent.core.driver import Status
 from mixent.core.executors import Serial
 from mixent.data import DataWarning
@@ -283,7 +284,7 @@ def test_the_temperature_is_of_rows_the_chains_have_not_seen():
     density, truth = np.concatenate(parts), np.concatenate(truth)
 
     def loss(t):
-        joint = log_softmax(np.log(model.class_prior_) + t * density, axis=1)
+        joint = log_with_uniform(log_softmax(np.log(model.class_prior_) + t * density, axis=1))
         return -joint[np.arange(len(truth)), truth].mean()
 
     assert 0.02 < model.temperature_ < 1

@@ -174,7 +174,9 @@ def test_weight_two_is_the_row_twice(name):
     one = family.update(params, moments(family, params, X, resp * twice))
     other = family.update(params, moments(family, params, np.repeat(X, twice, axis=0), np.repeat(resp, twice, axis=1)))
     np.testing.assert_allclose(one.means, other.means, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(one.covs, other.covs, rtol=1e-8, atol=1e-10)
+    # an inner minimization that compares values determines its minimum to the square root of rounding
+    rtol = 1e-6 if name in ("EVE", "VVE") else 1e-8
+    np.testing.assert_allclose(one.covs, other.covs, rtol=rtol, atol=1e-10)
 
 
 def test_a_component_without_rows_keeps_its_parameters():

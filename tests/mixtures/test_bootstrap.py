@@ -71,7 +71,7 @@ def test_components_are_matched_with_the_fitted_ones(draw, covariance):
     model = GaussianMixture(4, covariance, random_state=0).fit(X)
     table = read_features(model, X, reset=False)
     block, resp = model._block(table), model.predict_proba(X)
-    refit = Refit(model.problem_, model.params_, block, resp, "weights", Stop(1e-6, 100), True)
+    refit = Refit(model.problem_, model.params_, block, resp, "weights", Stop(1e-6, 100))
     order = np.array([2, 0, 3, 1])
     _, components = model.problem_.family.take(model.params_.components, order)
     mixed = replace(model.params_, weights=model.params_.weights[:, order], components=components)

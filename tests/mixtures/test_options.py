@@ -15,7 +15,7 @@ from mixent.options import Conditional, HMMPrior, MinimumError, MixturePrior, Se
 X, CODES = load_iris(return_X_y=True)
 Y = np.array(["setosa", "versicolor", "virginica"])[CODES]
 ESTIMATORS = (GaussianMixture, MixtureClassifier, SharedMixtureClassifier, HiddenMarkovModel, HMMClassifier)
-UNCOUNTED = {"categorical", "class_prior", "random_state", "n_jobs", "progress"}
+UNCOUNTED = {"categorical", "class_prior", "checkpoint", "random_state", "n_jobs", "progress"}
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -285,13 +285,12 @@ def test_few_rows_are_not_cut_into_folds():
     assert SharedMixtureClassifier().fit(X, y).n_components_ == 2
 
 
-def test_a_ladder_of_shared_components_ends_when_rows_held_out_have_lost_twice(choices):
+def test_a_ladder_of_shared_components_ends_when_rows_held_out_have_lost_twice():
     X, y = alternating(30)
     model = SharedMixtureClassifier("auto", ["EII"], search=Search(max_components=32), random_state=0).fit(X, y)
-    (seen,) = choices
-    counts = [[k for _, k in options.by_unit[0]] for options in seen.options]
-    assert all(1 not in c for c in counts)  # one component for all: all classes are alike
-    assert min(max(c) for c in counts) < 16  # of 16, for which each fold has rows
+    counts = [record["n_components"] for record in model.search_]
+    assert 1 not in counts  # one component for all: all classes are alike
+    assert max(counts) < 16  # of 16, for which each fold has rows
     assert model.n_components_ >= 4 and model.score(X, y) > 0.97
 
 
@@ -328,7 +327,7 @@ def test_other_processes_change_no_bit(monkeypatch):
         told = []
         other = one.set_params(n_jobs=2, progress=lambda done, total, text, told=told: told.append((done, total)))
         other.fit(X, y)
-        assert other.search_ == search and told[0][0] == 1
+        assert other.search_ == search and 1 <= told[0][0] <= 2  # both structures at once
         for a, b in zip(before, fitted(other)):
             np.testing.assert_array_equal(a, b)
 

@@ -279,8 +279,10 @@ def test_the_share_held_out_is_that_of_every_class_and_of_labelled_rows_only():
 def test_held_out_rows_are_not_trained_on_while_counting_passes(monkeypatch):
     X, y = noisy()
     sizes = []
-    solve = training._solve
-    monkeypatch.setattr(training, "_solve", lambda plan, *args: sizes.append(plan.table.n_rows) or solve(plan, *args))
+    solve = training._optimize
+    monkeypatch.setattr(
+        training, "_optimize", lambda plan, *args: sizes.append(plan.table.n_rows) or solve(plan, *args)
+    )
     MixtureClassifier(1, "VVV").set_params(training__validation=0.25, **WEAK).fit(X, y)
     held = sum(round(0.25 * n) for n in np.bincount(y))
     assert sizes == [120 - held, 120]

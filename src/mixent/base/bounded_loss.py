@@ -15,7 +15,7 @@ UNIFORM_SHARE = 1e-3  # e, the share of the uniform distribution over the classe
 LOWEST, HIGHEST = 0.02, 1.0  # probabilities may be softened, never sharpened
 FAR = 1e4  # nats below the largest density: very unlikely, not impossible
 GOLDEN = (5**0.5 - 1) / 2
-ROUNDS = 14  # of the golden section search; they determine log T up to 0.005
+ROUNDS = 20  # of the golden section search; they determine log T up to 0.0003
 
 
 def log_with_uniform(log_proba: Array, share: float = UNIFORM_SHARE, axis: int = -1) -> Array:

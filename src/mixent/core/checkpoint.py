@@ -136,8 +136,9 @@ class Checkpoint:
     def _stored_event(self, number: int) -> Event[Any] | None:
         """Return the state of this run of the current task in the file, if it has one."""
         stored = self._stored
-        found = stored is not None and stored.key == self._key and number == len(stored.runs)
-        return stored.event if found and stored is not None else None
+        if stored is None or stored.key != self._key or number != len(stored.runs):
+            return None
+        return stored.event
 
     def _write_if_due(self) -> None:
         if time.perf_counter() < self._due:

@@ -18,7 +18,7 @@ from mixent.mixtures.kmeans import kmeans, nearest
 from mixent.mixtures.problem import MixtureParams
 
 SAMPLE = 5000  # rows of the sample for k-means
-NEIGHBORS = 10  # number of the neighbor whose distance tells how isolated a row is
+NEIGHBORS = 10  # number of the neighbor whose distance measures how isolated a row is
 
 
 @dataclass(frozen=True)

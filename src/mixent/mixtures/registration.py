@@ -96,7 +96,7 @@ CLASSES = {
     "classes_": np.ndarray,
     "class_prior_": shares("C"),
     "temperature_": positive(""),
-    "uniform_share_": real("", 0.0),
+    "uniform_share_": Values("", low=0.0, below=1.0, optional=True),
 }
 PARTS: dict[type, Any] = {
     CategoricalFamily: Part({"sizes": index("m", low=1), "rows": positive("R | K R")}, all_categories),

@@ -231,9 +231,9 @@ def select_shared(plan: FitPlan, structures: list[str] | None, show: Progress | 
     unit = Unit(tuple(range(plan.n_classes)), True)
     names = structures or ["VVI", "EEE", "VVV"]
     if plan.search.criterion == "cv" and not plan.search.grown and by_likelihood(plan.est.training):
-        found = search_shared(plan, names, shared_counts(plan), plan.search.cv, show)
-        if found is not None:
-            candidate, records, temperature = found
+        result = search_shared(plan, names, shared_counts(plan), plan.search.cv, show)
+        if result is not None:
+            candidate, records, temperature = result
             fitted, _ = plan.fit(candidate, starts=plan.parts(candidate, plan.est.n_init))
             return Outcome(fitted, candidate, temperature, UNIFORM_SHARE, records)
     selected = select(plan, [unit], names, False, show)
