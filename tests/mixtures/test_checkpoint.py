@@ -179,7 +179,7 @@ def test_a_file_that_is_no_checkpoint_is_not_overwritten(tmp_path):
 
 
 def test_a_folder_that_does_not_exist_is_an_error_at_once(tmp_path):
-    with pytest.raises(OSError, match="absent"):
+    with pytest.raises(ValueError, match="absent"):
         GaussianMixture(checkpoint=tmp_path / "absent" / "c").fit(X)
 
 

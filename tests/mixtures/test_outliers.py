@@ -418,3 +418,14 @@ def test_refused():
         MixtureClassifier(1, outliers="t", training="conditional").fit(X, y)
     with pytest.raises(ValueError, match="outliers"):
         FisherKernel(GaussianMixture(1, outliers="noise")).fit(X)
+
+
+@pytest.mark.parametrize("outliers", ["noise", "t"])
+def test_the_prior_of_single_components_does_not_follow_the_outliers(outliers):
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, 4)) + 4 * y[:, None] * np.eye(4)[0]
+    X[:10] = rng.uniform(-1000, 1000, (10, 4))
+    model = MixtureClassifier(1, "VVV", outliers=outliers, random_state=0).fit(X, y)
+    std = np.sqrt(np.diagonal(model.covariances_, axis1=1, axis2=2))
+    assert (std > 0.7).all() and (std < 1.3).all()

@@ -237,9 +237,10 @@ def _explanation(fitted: BaseEstimator, X: pd.DataFrame | np.ndarray) -> dict[st
 
 def _components(fitted: BaseEstimator, X: pd.DataFrame | np.ndarray, wanted: Wanted) -> dict[str, np.ndarray]:
     probabilities = fitted.predict_proba(X)
-    columns = {"component": probabilities.argmax(axis=1)}
+    columns = {"component": fitted.predict(X)}  # -1 for noise
     if wanted.proba:
-        columns |= {f"p({k})": probabilities[:, k] for k in range(probabilities.shape[1])}
+        names = [*range(fitted.n_components_), "noise"]
+        columns |= {f"p({name})": values for name, values in zip(names, probabilities.T)}
     return columns | ({"log_density": fitted.score_samples(X)} if wanted.density else {})
 
 
@@ -350,7 +351,7 @@ def _print_counts(screen: Screen, columns: dict[str, np.ndarray]) -> None:
     for value in values.tolist():
         tally[value] = tally.get(value, 0) + 1
     most = sorted(tally.items(), key=lambda item: -item[1])
-    text = (lambda k: f"in component {k}") if name == "component" else named
+    text = (lambda k: f"in component {k}" if k >= 0 else "noise") if name == "component" else named
     counts = [f"{n} {text(label)}" for label, n in most[:MOST_LABELS]] + ["..."] * (len(most) > MOST_LABELS)
     if "rejected" in columns:
         counts.append(f"{int(columns['rejected'].sum())} undecided")

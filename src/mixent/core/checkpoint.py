@@ -81,7 +81,12 @@ class Checkpoint:
     def __enter__(self) -> Self:
         if self.path.exists():
             self._read()
-        self._write()
+        try:
+            self._write()
+        except OSError as error:
+            raise ValueError(
+                f"cannot write the checkpoint {self.path} ({error.strerror}); pass a file name in an existing folder"
+            ) from error
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -214,7 +214,7 @@ class BayesMixture(ProbabilisticClassifier, MixtureModel):
             structure = names[0] if gaussian is None else new_structure(gaussian)
             self.covariance_ = [structure if c < 0 else names[c] for c in places.classes.tolist()]
         self.problem_, self.params_, self.statistics_ = extended.problem, params, extended.statistics
-        self.classes_ = plan.classes
+        self.classes_, self.search_ = plan.classes, []  # the search was one without these classes
         self._set_n_components()
 
     def _set_n_components(self) -> None:

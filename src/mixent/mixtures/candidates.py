@@ -331,7 +331,7 @@ def options_of(
         for plan, rows in plans
     ]
     tasks = [Task(plan, unit, name, held) for plan, held in copies for unit in units for name in names]
-    results = iter(map_tasks(fit_options, tasks, full_plan.est.n_jobs, show, _describe))
+    results = iter(map_tasks(fit_options, tasks, full_plan.n_processes, show, _describe))
     out = []
     for plan, _ in plans:
         by_unit = []

@@ -37,7 +37,7 @@ def search(
     grown = plan.search.grown
     tasks = [(copied, counts, n) for n in names] if grown else [(copied, [k], n) for k in counts for n in names]
     criterion = plan.search.criterion
-    results = map_tasks(try_structure, tasks, plan.est.n_jobs, show, partial(_progress_text, criterion))
+    results = map_tasks(try_structure, tasks, plan.n_processes, show, partial(_progress_text, criterion))
     all_trials = [t for result in results for t in result]
     trials = [t for t in all_trials if t.record["n_components"] in counts]
     # a failed fit is selected only if all fits failed

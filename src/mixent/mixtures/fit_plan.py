@@ -81,7 +81,7 @@ class Candidate:
     @property
     def rescaled(self) -> bool:
         """Whether the prior depends on the components."""
-        return self.target == "components" and self.is_mixture and self.prior_rows is not None
+        return self.target == "components" and self.prior_rows is not None
 
     @property
     def n_components(self) -> int:
@@ -180,6 +180,11 @@ class FitPlan:
         other.origin = "" if self.checkpoint is None else self.content
         return other
 
+    @property
+    def n_processes(self) -> int | None:
+        """Number of processes of a search; one with a checkpoint, which records the fits of this process."""
+        return self.est.n_jobs if self.checkpoint is None else 1
+
     def with_learned_priors(self) -> FitPlan:
         """Return the plan with class priors estimated from its rows, even if the user has fixed them."""
         other = copy(self)
@@ -261,7 +266,8 @@ class FitPlan:
         cov, shrink = self.target, np.array(candidate.counts, dtype=float) ** (-2 / len(self.summary.center))
         if candidate.target == "components":
             cov = scaled_to(cov, common_variances(rows, *self.class_variances, np.diagonal(cov)))
-        several = candidate.shared or candidate.n_components > self.n_classes
+        robust = self.est.outliers is not None  # the parts of the start are without isolated rows
+        several = candidate.shared or candidate.n_components > self.n_classes or robust
         if candidate.target == "classes" or not several:
             return cov * np.repeat(shrink, candidate.counts)[:, None, None]
         cov = cov * float(shrink.mean())
@@ -342,12 +348,12 @@ class FitPlan:
         with self.executor(max(candidate.counts)) as executor:
             starts = starts or self.parts(candidate)
             problem = self.problem(candidate, starts[0])
-            rescale = rescale and candidate.rescaled and not quick
+            iterated = candidate.is_mixture or est.outliers is not None
+            rescale = rescale and candidate.rescaled and iterated and self.outliers.revised and not quick
             if before is not None and _same_rows(problem, before):
                 problem = _with_prior(problem, before)
             source = self.source(problem.family, max(candidate.counts))
             params = [warm] if warm is not None else self._initial_params(problem, candidate, starts, executor)
-            iterated = candidate.is_mixture or est.outliers is not None
             last: deque[Event] = deque(maxlen=1)
             observers: list[Observer] = [last.append]
             options: dict[str, Any] = {

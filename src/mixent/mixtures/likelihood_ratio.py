@@ -20,7 +20,7 @@ from mixent.core.arrays import Array
 from mixent.core.blocks import Block
 from mixent.data import Schema, check_spread, read_features, read_weights
 from mixent.mixtures.candidates import map_tasks
-from mixent.mixtures.clustering import plain_candidate
+from mixent.mixtures.clustering import GaussianMixture, plain_candidate
 from mixent.mixtures.clustering_search import growth_rule
 from mixent.mixtures.fit_plan import FitPlan
 from mixent.mixtures.fitting import Fitted
@@ -139,6 +139,8 @@ def bootstrap_lrt(
     >>> bootstrap_lrt(GaussianMixture(covariance="EII", random_state=0), X, n_resamples=19).n_components
     2
     """
+    if not isinstance(estimator, GaussianMixture):
+        raise ValueError(f"estimator must be a GaussianMixture; got {type(estimator).__name__}")
     check_gaussian(estimator, "bootstrap_lrt")
     _check_options(max_components, n_resamples, level)
     plan, name, schema = _plan(estimator, X, sample_weight, random_state)

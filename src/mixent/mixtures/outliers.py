@@ -19,12 +19,13 @@ class Outliers:
     numeric: type[GaussianFamily]  # family of the numeric columns
     uniform: bool  # whether there is a component with a uniform density
     isolated: tuple[float, ...]  # shares of the rows, the most isolated ones, without which the rows are clustered
+    revised: bool  # whether the prior is estimated again from the rows of the components, which exclude outliers
 
 
 OUTLIERS = {
-    None: Outliers(GaussianFamily, False, (0.0,)),
-    "noise": Outliers(GaussianFamily, True, ISOLATED),
-    "t": Outliers(StudentFamily, False, ISOLATED),
+    None: Outliers(GaussianFamily, False, (0.0,), True),
+    "noise": Outliers(GaussianFamily, True, ISOLATED, True),
+    "t": Outliers(StudentFamily, False, ISOLATED, False),
 }
 NAMES = tuple(name for name in OUTLIERS if name is not None)
 
@@ -38,10 +39,10 @@ def check_outliers(value: str | None) -> None:
 def check_gaussian(est: Any, name: str) -> None:
     """Raise a ValueError unless all components are Gaussian, for the method or function `name`."""
     if est.outliers is not None:
-        raise ValueError(f"{name} needs outliers=None; got outliers={est.outliers!r}")
+        raise ValueError(f"{name} needs a model fitted with outliers=None; got outliers={est.outliers!r}")
     params = getattr(est, "params_", None)  # of a fit with another value of the parameter
     if params is not None and (params.width > params.n_components or isinstance(params.components.gaussian, Students)):
-        raise ValueError(f"{name} needs a model that was fitted with outliers=None; fit it again")
+        raise ValueError(f"{name} needs a model fitted with outliers=None; fit it again")
 
 
 def keeps_statistics(est: Any) -> bool:

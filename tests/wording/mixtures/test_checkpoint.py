@@ -47,3 +47,10 @@ def test_a_checkpoint_that_cannot_be_written(monkeypatch, tmp_path):
         message = re.escape(f"cannot write the checkpoint {path} (No space left on device); the fit continues")
         with pytest.warns(UserWarning, match=message):
             checkpoint.task("key", lambda run: 1)
+
+
+def test_a_folder_that_does_not_exist(tmp_path):
+    path = tmp_path / "absent" / "c"
+    assert refused(path) == (
+        f"cannot write the checkpoint {path} (No such file or directory); pass a file name in an existing folder"
+    )

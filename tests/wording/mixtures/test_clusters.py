@@ -118,3 +118,8 @@ def test_axes_of_the_picture(model):
         display.axes_[0].get_ylabel() == "Entropy (nats)"
         and display.axes_[2].get_title() == "3 clusters of 5 components"
     )
+
+
+def test_likelihood_ratio_tests_of_another_estimator():
+    with pytest.raises(ValueError, match=r"^estimator must be a GaussianMixture; got MixtureClassifier$"):
+        bootstrap_lrt(MixtureClassifier(), groups(1))

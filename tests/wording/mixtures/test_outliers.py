@@ -43,20 +43,22 @@ def test_not_of_gaussians(rows):
         "merge_components": model.merge_components,
         "bootstrap_lrt": lambda X: bootstrap_lrt(model, X),
     }.items():
-        with pytest.raises(ValueError, match=f"^{name} needs outliers=None; got outliers='t'$"):
+        with pytest.raises(ValueError, match=f"^{name} needs a model fitted with outliers=None; got outliers='t'$"):
             call(rows[0])
 
 
 def test_models_fitted_with_another_value(rows):
     model = GaussianMixture(2, outliers="noise", random_state=0).fit(rows[0]).set_params(outliers=None)
-    with pytest.raises(ValueError, match=r"^merge_components needs a model that was fitted with outliers=None; fit it"):
+    with pytest.raises(ValueError, match=r"^merge_components needs a model fitted with outliers=None; fit it"):
         model.merge_components(rows[0])
 
 
 def test_no_new_class_with_noise(rows):
     X, y = rows
     model = MixtureClassifier(1, outliers="noise", random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match=r"^a new class in partial_fit needs outliers=None; got outliers='noise'$"):
+    with pytest.raises(
+        ValueError, match=r"^a new class in partial_fit needs a model fitted with outliers=None; got outliers='noise'$"
+    ):
         model.partial_fit(X[:10], y[:10] + 5)
 
 
