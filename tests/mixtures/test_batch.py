@@ -71,6 +71,7 @@ def candidates_of(shared):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_has_the_densities_of_single_fits(monkeypatch, kind, shared):
     monkeypatch.setattr(batch, "RULE", Stop(0.0, 4))
+    monkeypatch.setattr(batch, "SHARED_RULE", Stop(0.0, 4))
     model = SharedMixtureClassifier(random_state=0) if shared else MixtureClassifier(random_state=0)
     plan = plan_of(model, kind)
     parts, candidates = folds_of(plan), candidates_of(shared)
@@ -120,7 +121,7 @@ def test_without_missing_values_one_m_step_is_the_maximum_of_one_component_per_c
 
 
 def test_of_several_starts_the_one_with_the_highest_objective_is_used(monkeypatch):
-    monkeypatch.setattr(batch, "RULE", Stop(0.0, 5))
+    monkeypatch.setattr(batch, "SHARED_RULE", Stop(0.0, 5))
     plan = plan_of(SharedMixtureClassifier(random_state=0), "complete")
     parts, (candidate, _) = folds_of(plan), candidates_of(True)
     (both,) = Batch(plan, parts, [candidate], n_starts=2).held_out().values()

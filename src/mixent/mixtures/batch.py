@@ -28,6 +28,7 @@ from mixent.mixtures.fit_plan import Candidate, FitPlan
 from mixent.mixtures.init import Partition, membership_moments, one_hot
 
 RULE = Stop(3e-3, 15)  # mean gain per row of all mixtures: they are only compared
+SHARED_RULE = Stop(5e-4, 60)  # components that classes share converge more slowly
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,8 @@ class Batch:
             if self._iterated:
                 source = plan.source(problem.family, n_components)
                 weight = float(problem.row_weights.sum(axis=1)[self.fold].sum())
-                stop = replace(RULE, tol=RULE.tol * weight / plan.total_weight)
+                rule = SHARED_RULE if self.candidates[0].shared else RULE
+                stop = replace(rule, tol=rule.tol * weight / plan.total_weight)
                 result = runner(problem, source, params, stop=stop, executor=executor)
                 params = result.params
                 chosen = self._chosen(problem, params, source, executor)

@@ -76,7 +76,7 @@ def search_shared(
         before = scores.best_loss
         scores.add((shared_candidate(plan, count, name) for name in names), every=True)
         poor = 0 if scores.best_loss < before or count < plan.n_classes else poor + 1  # few cannot separate the classes
-    return scores.result()
+    return scores.result(level=0.0)  # there is one structure for all classes: the best candidate
 
 
 def shared_candidate(plan: FitPlan, count: int, name: str) -> Candidate:
@@ -282,16 +282,16 @@ class _Scores:
         log_prior = np.log(fitted.params.weights.sum(axis=1))
         return joint - log_prior, log_prior
 
-    def result(self) -> tuple[Candidate, list[dict], float]:
-        """Return the candidate with the fewest components within half a standard error of the best, and the table.
+    def result(self, level: float = LEVEL) -> tuple[Candidate, list[dict], float]:
+        """Return the candidate with the fewest components within `level` standard errors of the best, and the table.
 
         The best of many candidates is the best partly by chance; a simpler one of about the same loss predicts better
         on average. Candidates that were not scored on all folds are last in the table.
         """
         ranked = sorted(self.records, key=lambda r: (r["folds"] < len(self.parts), r["log_loss"]))
         best = ranked[0]["row_losses"]
-        level = [record for record in self.finished if self._excess(record, best) <= LEVEL]
-        chosen = min(level, key=lambda r: (r["candidate"].n_components, r["log_loss"]))
+        about_equal = [record for record in self.finished if self._excess(record, best) <= level]
+        chosen = min(about_equal, key=lambda r: (r["candidate"].n_components, r["log_loss"]))
         table = [{k: v for k, v in r.items() if k not in ("candidate", "row_losses")} for r in ranked]
         for record, entry in zip(ranked, table):
             entry["chosen"] = record is chosen
