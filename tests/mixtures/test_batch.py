@@ -138,7 +138,7 @@ def test_of_several_starts_the_one_with_the_highest_objective_is_used(monkeypatc
 
 
 def test_one_component_per_class_is_fitted_to_all_rows(monkeypatch):
-    """K-means uses a sample of many rows; one component needs no clusters."""
+    """The initial partition has a sample of many rows; EM then uses all of them."""
     monkeypatch.setattr(init, "SAMPLE", 10)
     plan = plan_of(MixtureClassifier(random_state=0), "complete")
     candidate = Candidate((1, 1, 1), ("VVV",) * 3, False, 6.0, target="classes")

@@ -259,7 +259,12 @@ class Batch:
         plan, candidate = self.plan, self.candidates[0]
         complete = not bool(np.isnan(plan.table.X.sum())) and plan.table.label is None and (plan.codes >= 0).all()
         closed = all(name[1:] != "VE" for c in self.candidates for name in c.structures)  # these have an inner loop
-        return candidate.shared or candidate.is_mixture or not complete or not closed
+        sampled = any(
+            len(start.rows) < part.plan.class_rows().sum()
+            for part in self.parts
+            for start in part.starts(candidate, self.n_starts)
+        )
+        return candidate.shared or candidate.is_mixture or sampled or not complete or not closed
 
     def _problem(self) -> BatchProblem:
         plan = self.plan

@@ -491,9 +491,7 @@ class FitPlan:
         rows, labels, start = [], [], 0
         for c, count in enumerate(counts):
             rng = np.random.default_rng((self.seed, c, count, number))
-            class_rows = np.flatnonzero(positive & (self.codes == c))
-            if count > 1 or isolated:
-                class_rows = sample_rows(class_rows, count, rng)
+            class_rows = sample_rows(np.flatnonzero(positive & (self.codes == c)), count, rng)
             label = self._cluster(class_rows, count, isolated, rng)
             rows.append(class_rows)
             labels.append(np.where(label < 0, -1, start + label))
