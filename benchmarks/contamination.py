@@ -1,7 +1,7 @@
 """Study of dirty tables: scores of default classifiers with bad cells or wrong labels, beside scikit-learn's.
 
-    python -m benchmarks.contamination                      all sets and methods, three folds (40 minutes on one core)
-    python -m benchmarks.contamination --quick              two sets, one fold, one level, not clean (15 s)
+    python -m benchmarks.contamination                      all sets and methods, three folds (15 minutes on one core)
+    python -m benchmarks.contamination --quick              two sets, one fold, one level, not clean
     python -m benchmarks.contamination --beside FILE        with the store of the code before a change
     python -m benchmarks.contamination --show               the tables of the store, without a run
 

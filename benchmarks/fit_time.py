@@ -1,6 +1,6 @@
 """Fit times of a default mixture classifier beside gradient boosting of scikit-learn, on 12 tables of ../shared/data.
 
-    python -m benchmarks.fit_time                           all tables, on two idle cores (about five minutes)
+    python -m benchmarks.fit_time                           all tables, on two idle cores (one minute)
     python -m benchmarks.fit_time --sets wine --rounds 1    some of them
 
 Tables have 178 to 2,310 rows, all columns, and missing values as they are. `MixtureClassifier()` reads the table; for

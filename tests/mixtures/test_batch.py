@@ -11,7 +11,7 @@ from mixent.core.blocks import Block
 from mixent.core.driver import Status, Stop, run
 from mixent.core.executors import Serial
 from mixent.data import read_features, read_labels
-from mixent.mixtures import batch, init
+from mixent.mixtures import batch, fit_plan
 from mixent.mixtures.batch import Batch, FoldPart
 from mixent.mixtures.fit_plan import Candidate
 from mixent.mixtures.predict import each_row
@@ -139,7 +139,7 @@ def test_of_several_starts_the_one_with_the_highest_objective_is_used(monkeypatc
 
 def test_one_component_per_class_is_fitted_to_all_rows(monkeypatch):
     """The initial partition has a sample of many rows; EM then uses all of them."""
-    monkeypatch.setattr(init, "SAMPLE", 10)
+    monkeypatch.setattr(fit_plan, "sample_rows", lambda rows, n_clusters, rng: rows[:10])
     plan = plan_of(MixtureClassifier(random_state=0), "complete")
     candidate = Candidate((1, 1, 1), ("VVV",) * 3, False, 6.0, target="classes")
     parts = folds_of(plan)

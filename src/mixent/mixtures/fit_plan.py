@@ -266,7 +266,7 @@ class FitPlan:
         cov, shrink = self.target, np.array(candidate.counts, dtype=float) ** (-2 / len(self.summary.center))
         if candidate.target == "components":
             cov = scaled_to(cov, common_variances(rows, *self.class_variances, np.diagonal(cov)))
-        robust = self.est.outliers is not None  # the parts of the start are without isolated rows
+        robust = not self.outliers.none  # the parts of the start are without isolated rows
         several = candidate.shared or candidate.n_components > self.n_classes or robust
         if candidate.target == "classes" or not several:
             return cov * np.repeat(shrink, candidate.counts)[:, None, None]
@@ -348,7 +348,7 @@ class FitPlan:
         with self.executor(max(candidate.counts)) as executor:
             starts = starts or self.parts(candidate)
             problem = self.problem(candidate, starts[0])
-            iterated = candidate.is_mixture or est.outliers is not None
+            iterated = candidate.is_mixture or not self.outliers.none
             rescale = rescale and candidate.rescaled and iterated and self.outliers.revised and not quick
             if before is not None and _same_rows(problem, before):
                 problem = _with_prior(problem, before)

@@ -21,6 +21,11 @@ class Outliers:
     isolated: tuple[float, ...]  # shares of the rows, the most isolated ones, without which the rows are clustered
     revised: bool  # whether the prior is estimated again from the rows of the components, which exclude outliers
 
+    @property
+    def none(self) -> bool:
+        """Whether all components are Gaussian, so that one of them has a closed-form solution."""
+        return self == OUTLIERS[None]
+
 
 OUTLIERS = {
     None: Outliers(GaussianFamily, False, (0.0,), True),

@@ -260,7 +260,7 @@ class _Scores:
     def _batched(self, candidate: Candidate) -> bool:
         """Whether candidates are fitted in a batch, which has neither repairs of components nor outliers."""
         without_prior = candidate.prior_rows is None and len(self.plan.summary.center) > 0
-        return self.plan.est.outliers is None and not without_prior
+        return self.plan.outliers.none and not without_prior
 
     def _fitted_in_batch(self, candidates: list[Candidate], parts: Sequence[FoldPart]) -> HeldOutDensities:
         """Return the same of candidates that are fitted in one batch."""
