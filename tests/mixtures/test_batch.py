@@ -11,7 +11,7 @@ from mixent.core.blocks import Block
 from mixent.core.driver import Status, Stop, run
 from mixent.core.executors import Serial
 from mixent.data import read_features, read_labels
-from mixent.mixtures import batch, fit_plan
+from mixent.mixtures import batch, fit_plan, search
 from mixent.mixtures.batch import Batch, FoldPart
 from mixent.mixtures.fit_plan import Candidate
 from mixent.mixtures.predict import each_row
@@ -169,3 +169,16 @@ def test_without_a_search_probabilities_are_those_of_the_model():
     fitted = MixtureClassifier(1, random_state=0).fit(X, y)
     assert fitted.uniform_share_ == 0.0
     np.testing.assert_array_equal(fitted.predict_log_proba(X), fitted._log_posterior(X))
+
+
+def test_strengths_of_the_prior_are_compared_on_the_first_folds_with_weights():
+    scores = object.__new__(search._Scores)
+    scores.first_weight = np.array([3.0, 1.0])
+    losses = {1.0: [0.1, 0.9], 5.0: [0.4, 0.4, 0.0, 0.0]}  # means of all rows: 0.5 and 0.2, of the first: 0.3 and 0.4
+    common = {"covariance": "VVV", "noise": 0.0}
+    scores.records = [
+        common | {"prior_rows": rows, "row_losses": np.array(loss), "log_loss": np.mean(loss)}
+        for rows, loss in losses.items()
+    ]
+    scores.records.append(scores.records[0] | {"prior_rows": 5.0, "noise": 0.1, "row_losses": np.zeros(2)})
+    assert scores.best_rows("VVV", [1.0, 5.0]) == 1.0

@@ -249,6 +249,9 @@ def _objective(model: MixtureModel) -> list[Section]:
     run = model.run_
     if run.n_passes < DRAWN:
         return []
-    caption = "Objective against passes over the data. It never decreases, except where a component is re-seeded."
+    caption = (
+        "Objective against passes over the data. It never decreases, except where a component is re-seeded or the "
+        "prior is estimated again."
+    )
     figure = Figure(lambda: computed(ConvergenceDisplay.from_trace, run.trace).picture(), "Objective by pass.", caption)
     return [Section("Objective", [figure])]
