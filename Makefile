@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo test test-slow test-lowest wheel lint bench tables docs clean
 
 help:  ## what can be made
