@@ -13,7 +13,7 @@ from mixent.med.constraints import PairConstraints
 from mixent.med.gaussians import ClassNormalWisharts, class_posterior
 from mixent.med.margins import Exponential, Gaussian, Laplace
 from mixent.med.solving import GaussianDiscriminant, KernelDiscriminant, LinearDiscriminant, Search
-from mixent.med.uncertain_labels import LabelProblem, best_labels, solve_uncertain_labels
+from mixent.med.uncertain_labels import ClassShares, LabelProblem, best_labels, solve_uncertain_labels
 
 MARGINS = [Exponential(3.0), Laplace(2.0), Gaussian(1.5)]
 SEARCH = Search(gap=1e-10, max_iter=3000)
@@ -117,6 +117,48 @@ def test_the_posterior_is_continuous_in_the_prior():
             assert q[-1] == pytest.approx(1.0, abs=1e-9)
 
 
+def shares_of(prior, weight, counts=None):
+    """The constraint on the shares of the rows with a uniform prior, with the counts of the certain rows."""
+    missing = np.ptp(prior, axis=1) == 0
+    sure = prior.max(axis=1) == 1
+    return ClassShares(np.where(missing, weight, 0.0), weight[sure] @ prior[sure] if counts is None else counts)
+
+
+@pytest.mark.parametrize("C", [2, 3])
+@pytest.mark.parametrize("margin", MARGINS, ids=repr)
+def test_labels_with_their_class_shares_are_a_generic_solvers(margin, C):
+    rng = np.random.default_rng(C)
+    scores, weight = 2.0 * rng.normal(size=(4, C)), rng.uniform(0.5, 1.5, size=4)
+    prior = rng.dirichlet(3 * np.ones(C), 4)
+    shares = ClassShares(weight, np.r_[9.0, np.ones(C - 1)])
+
+    def value(q):
+        return weight @ [row_value(*row, margin, p) for *row, p in zip(scores, prior, q)] + shares.penalty(q)
+
+    q = best_labels(scores, prior, margin, shares)
+    np.testing.assert_allclose(best_labels(scores, prior, margin, shares, rng.dirichlet(np.ones(C), 4)), q, atol=1e-5)
+    free = minimize(lambda v: value(softmax(v.reshape(4, C), axis=1)), np.log(prior).ravel(), method="BFGS", tol=1e-8)
+    assert value(q) <= free.fun + 1e-8
+    np.testing.assert_allclose(softmax(free.x.reshape(4, C), axis=1), q, atol=1e-4)
+    assert weight @ q[:, 0] > weight @ best_labels(scores, prior, margin)[:, 0]  # toward the counts
+    # one multiplier per class, n_y / (W π_y): with it each row is solved on its own
+    tilted = prior * np.exp(shares.counts / (weight @ q))
+    np.testing.assert_allclose(best_labels(scores, tilted / tilted.sum(axis=1, keepdims=True), margin), q, atol=1e-5)
+
+
+def test_class_shares_are_estimated_and_many_counts_fix_them():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) < 160
+    prior = np.where(y[:, None], [[0.1, 0.9]], [[0.9, 0.1]])
+    weight, shift = np.ones(200), {}
+    for n in (2.0, 20.0, 20_000.0):
+        q = best_labels(rng.normal(size=(200, 2)), prior, Laplace(0.1), ClassShares(weight, np.array([n, n])))
+        shift[n] = q[:, 1].mean()
+    assert shift[2.0] > 0.7  # two rows per class do not force equal shares on 200
+    assert shift[2.0] > shift[20.0] > shift[20_000.0]
+    assert shift[20_000.0] == pytest.approx(0.5, abs=0.01)
+
+
 # --- both steps -------------------------------------------------------------------------------------------------------
 
 
@@ -144,17 +186,18 @@ def discriminants(X, prior, C, bias_variance=np.inf):
     }
 
 
-def entropy(discriminant, solution, q, prior, weight, margin):
+def entropy(discriminant, solution, q, prior, weight, margin, shares=None):
     """D(P || P0) over all variables, minimized over the margins: the objective of Theorem 7."""
     rows = [row_value(*row) for row in zip(solution.scores, prior, [margin] * len(q), q)]
-    return discriminant.divergence(solution) + weight @ rows
+    return discriminant.divergence(solution) + weight @ rows + (0.0 if shares is None else shares.penalty(q))
 
 
 @pytest.mark.parametrize("kind", ["linear", "kernel", "gaussian"])
 @pytest.mark.parametrize("C", [2, 3])
-@pytest.mark.parametrize("relaxation", [0.1, 0.5, 1.0])
-def test_theorem_7_the_relative_entropy_never_rises(kind, C, relaxation):
+@pytest.mark.parametrize(("relaxation", "counted"), [(0.1, False), (0.5, True), (1.0, False), (1.0, True)])
+def test_theorem_7_the_relative_entropy_never_rises(kind, C, relaxation, counted):
     X, _, prior, weight = draw(C, n=24)
+    shares = shares_of(prior, weight) if counted else None
     margin = Exponential(3.0)
     discriminant = discriminants(X, prior, C)[kind]
     seen = []
@@ -164,6 +207,7 @@ def test_theorem_7_the_relative_entropy_never_rises(kind, C, relaxation):
         prior,
         weight,
         replace(SEARCH, observers=[lambda event: seen.append(event.params) and None]),
+        shares=shares,
         relaxation=relaxation,
         tol=1e-6,
         max_rounds=15,
@@ -174,8 +218,9 @@ def test_theorem_7_the_relative_entropy_never_rises(kind, C, relaxation):
     assert all(b <= a + rounding(a, weight.sum()) for a, b in pairwise(values))
     assert values[-1] < values[0] - 1e-4
     for labels in seen[:: max(1, len(seen) // 5)]:
-        written = entropy(discriminant, labels.solution, labels.q, prior, weight, margin)
+        written = entropy(discriminant, labels.solution, labels.q, prior, weight, margin, shares)
         objective = labels.solution.minimum + weight @ rel_entr(labels.q, prior).sum(axis=1)
+        objective += 0.0 if shares is None else shares.penalty(labels.q)
         assert written == pytest.approx(objective, rel=1e-8)
         np.testing.assert_array_equal(labels.q[prior.max(axis=1) == 1], prior[prior.max(axis=1) == 1])
         np.testing.assert_allclose(labels.q.sum(axis=1), 1.0)
@@ -186,19 +231,19 @@ def test_theorem_7_the_relative_entropy_never_rises(kind, C, relaxation):
 @pytest.mark.parametrize("C", [2, 3])
 def test_theorem_7_holds_after_either_step(kind, C, margin):
     X, _, prior, weight = draw(C, n=24, seed=1)
-    for bias_variance in (np.inf, 4.0):
+    for bias_variance, shares in ((np.inf, shares_of(prior, weight)), (4.0, None)):
         discriminant = discriminants(X, prior, C, bias_variance)[kind]
         for relaxation in (0.3, 1.0):
-            problem = LabelProblem(discriminant, margin, SEARCH, prior, weight, first_step=relaxation)
+            problem = LabelProblem(discriminant, margin, SEARCH, prior, weight, shares, first_step=relaxation)
             now = problem.start()
-            value = entropy(discriminant, now.solution, now.q, prior, weight, margin)
+            value = entropy(discriminant, now.solution, now.q, prior, weight, margin, shares)
             fell = 0.0
             for _ in range(2):
                 later = problem.update(now, None, relaxation)
-                share = (1 - relaxation) * now.q + relaxation * best_labels(now.solution.scores, prior, margin)  # 80
-                np.testing.assert_allclose(later.q, share, rtol=1e-12)
-                between = entropy(discriminant, now.solution, later.q, prior, weight, margin)
-                after = entropy(discriminant, later.solution, later.q, prior, weight, margin)
+                best = best_labels(now.solution.scores, prior, margin, shares)
+                np.testing.assert_allclose(later.q, (1 - relaxation) * now.q + relaxation * best, atol=1e-6)  # 80
+                between = entropy(discriminant, now.solution, later.q, prior, weight, margin, shares)
+                after = entropy(discriminant, later.solution, later.q, prior, weight, margin, shares)
                 slack = 1e-7 * weight.sum()  # step 1 is solved to 1e-10 nats a row
                 assert value + slack >= between
                 assert between + slack >= after

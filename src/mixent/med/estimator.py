@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -41,10 +42,10 @@ from mixent.data import Labels, Table, TableLike, keep_notes, read_features, rea
 from mixent.med.calibration import Calibration, fit_calibration, log_loss
 from mixent.med.constraints import PairConstraints, pairs
 from mixent.med.margins import MarginPrior
-from mixent.med.options import DISTRIBUTIONS, Margin
+from mixent.med.options import DISTRIBUTIONS, LabelUpdates, Margin
 from mixent.med.solving import Discriminant, Search, Solution
-from mixent.med.training_sets import Subset, TrainingSet
-from mixent.med.uncertain_labels import LabelSolution, solve_uncertain_labels
+from mixent.med.training_sets import Subset, TrainingSet, is_uncertain
+from mixent.med.uncertain_labels import ClassShares, LabelSolution, solve_uncertain_labels
 from mixent.warn import warn
 
 TYPICAL_WIDTH = 20  # columns assumed when deciding whether threads are worthwhile
@@ -53,7 +54,20 @@ CALIBRATIONS = ("temperature", "affine")
 MIN_HELD_OUT = 400  # cross-validation is repeated until about this many rows were held out, at most MAX_REPEATS times
 MAX_REPEATS = 5
 MAX_C_UNCERTAIN = 3.0  # largest C="auto" with uncertain labels: with a larger C they keep their initial values
+UNLABELLED_ROUNDS = 2  # rounds of cross-validation with unlabelled rows, which take long
+LABEL_TOL = 100.0  # label updates stop when the relative entropy per row falls by less than this multiple of tol
+FIXED_SHARES = 100.0  # pseudo-rows per unlabelled row with which given class shares are imposed
+IMPROBABLE = 1e-3  # warn if all unlabelled rows are in one class, and the labelled shares give that this probability
 GAP_FACTOR, MIN_GAP = 1e3, 1e-6  # warn of a duality gap per row above this multiple of tol, and above this value
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value of C, and what cross-validation found about it."""
+
+    C: float | None
+    tried: list[dict] = field(default_factory=list)  # values tried, with their loss
+    held_out: list[Array] | None = None  # held-out scores with this C; None: not computed
 
 
 class TrainedDiscriminant:
@@ -95,7 +109,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     bias: Any
     calibration: Any
     class_weight: Any
-    relaxation: float
+    relaxation: float | LabelUpdates
     cv: Any
     tol: float
     max_iter: int
@@ -106,7 +120,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     calibration_: Calibration
     margin_: MarginPrior
     cv_error_: float | None = None  # in files of earlier versions
-    _groups = {"margin": Margin.read}
+    _groups = {"margin": Margin.read, "relaxation": LabelUpdates.read}
     _patience = 3  # C="auto" stops after this many values without improvement
     _distributions: tuple[str, ...] = DISTRIBUTIONS  # allowed margin priors
     _quantile = 0.1  # default target of the margins: this quantile of the margins before discrimination
@@ -171,10 +185,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_random_state(self.random_state)  # an invalid value is an error even if nothing is drawn
-        if not check_number(self.relaxation) or not 0 < self.relaxation <= 1:
-            raise ValueError(
-                f"relaxation must be the step size of label updates, above 0 and at most 1; got {self.relaxation!r}"
-            )
+        self._group("relaxation").check()
         flat = isinstance(self.bias, str) and self.bias == "flat"
         if not flat and not (check_number(self.bias) and 0 < self.bias < np.inf):
             raise ValueError(f"bias must be 'flat', or the variance of its Gaussian prior, > 0; got {self.bias!r}")
@@ -228,23 +239,32 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     # --- one fit ------------------------------------------------------------------------------------------------
 
     def _train(
-        self, training_set: TrainingSet, subset: Subset, C: float | None, search: Search, start: Any = None
+        self,
+        training_set: TrainingSet,
+        subset: Subset,
+        C: float | None,
+        search: Search,
+        start: Any = None,
+        label_prior: Array | None = None,
     ) -> TrainedDiscriminant:
+        """The solution for a subset; `label_prior` (m, C) has priors for the labels of its unlabelled rows."""
         discriminant = training_set.discriminant(subset, self._bias_variance())
         constraints = PairConstraints.of(subset.prior, subset.weight)
         margin = self._margin(C, discriminant, constraints)
         if not subset.uncertain or not self._trains_margins():
             solution = discriminant.solve(constraints, margin, search, start)
             return TrainedDiscriminant(subset, discriminant, margin, solution, None)
+        updates = self._group("relaxation")
         run = solve_uncertain_labels(
             discriminant,
             margin,
-            subset.prior,
+            subset.prior if label_prior is None else label_prior,
             subset.weight,
             search,
-            relaxation=float(self.relaxation),
-            tol=10.0 * float(self.tol),
-            max_rounds=self.max_iter,
+            shares=class_shares(subset, updates.shares(self.classes_)),
+            relaxation=float(updates.relaxation),
+            tol=LABEL_TOL * float(self.tol),
+            max_rounds=updates.max_rounds,
         )
         final: LabelSolution = run.params
         return TrainedDiscriminant(subset, discriminant, margin, final.solution, replace(run, last=None))
@@ -259,19 +279,93 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     ) -> TrainedDiscriminant:
         """Choose `C`, train on all rows, calibrate, and set the attributes that all these classifiers share."""
         rounds = self._cv_rounds(subset) if rounds is None else rounds
-        C, self.C_tried_, held_out = self._choose_C(training_set, subset, rounds, search, show)
-        self.C_ = C
-        trained = self._train(training_set, subset, C, _with_progress(search, show))
+        choice = self._choose_C(training_set, subset, rounds, search, show)
+        self.unlabelled_gain_: float | None = None
+        used, label_prior = subset, None
+        if subset.has_unlabelled and self._trains_margins():
+            choice, label_prior = self._try_unlabelled(training_set, subset, rounds, choice, search, show)
+            used = subset if self.unlabelled_gain_ > 0 else subset.take(np.flatnonzero(subset.labelled))
+        self.C_, self.C_tried_ = choice.C, choice.tried
+        inferred = label_prior if used is subset else None
+        trained = self._train(training_set, used, self.C_, _with_progress(search, show), None, inferred)
         labelled = subset.labelled & (subset.weight > 0)
         mass = (subset.prior[labelled] * subset.weight[labelled, None]).sum(axis=0)
         self.class_prior_ = mass / mass.sum()
-        self.calibration_ = self._calibrate(training_set, subset, rounds, C, held_out, search, show)
+        self.calibration_ = self._calibrate(training_set, subset, rounds, self.C_, choice.held_out, search, show)
         self._set_training_attributes(trained)
+        if used is not subset:
+            assert label_prior is not None
+            unlabelled = np.flatnonzero(~subset.labelled & (subset.weight > 0))
+            self.label_posterior_[unlabelled] = label_prior[unlabelled]
+        self._warn_if_one_class(subset)
         return trained
+
+    def _try_unlabelled(
+        self,
+        training_set: TrainingSet,
+        subset: Subset,
+        rounds: list[Folds],
+        alone: Choice,
+        search: Search,
+        show: Progress | None,
+    ) -> tuple[Choice, Array]:
+        """The choice with or without the unlabelled rows, whichever has the lower loss, and label priors (n, C).
+
+        The prior of an unlabelled row is its predicted probability by the fit to the labelled rows alone; in a fold, to
+        its labelled training rows. Sets `unlabelled_gain_`.
+        """
+        if not rounds:
+            self.unlabelled_gain_ = 0.0
+            return alone, self._label_prior(training_set, subset, alone.C, None, search)
+        rounds, fold_search = rounds[:UNLABELLED_ROUNDS], training_set.for_folds(search)
+        held_out = alone.held_out or self._held_out_scores(training_set, subset, rounds, alone.C, fold_search)
+        calibration = fit_calibration(*_stack_rounds(held_out, subset), affine=True)
+        priors: dict = {}
+
+        def fold_prior(fold: tuple[int, int], part: Subset) -> Array:
+            if fold not in priors:
+                priors[fold] = self._label_prior(training_set, part, alone.C, calibration, fold_search)
+            return priors[fold]
+
+        tried: dict[float | None, tuple[float, list[Array]]] = {}
+
+        def loss(C: float | None) -> float:
+            if C not in tried:
+                if show is not None:
+                    show(len(tried), len(grid), f"unlabelled rows, C = {C:g}")
+                with_these = self._held_out_scores(training_set, subset, rounds, C, fold_search, fold_prior=fold_prior)
+                tried[C] = self._held_out_loss(with_these, subset), with_these
+            return tried[C][0]
+
+        grid = [C for C in self._grid() if C <= MAX_C_UNCERTAIN] if self._chooses_C() else [alone.C]
+        C = lowest_nearby(loss, grid, max(sum(C <= alone.C for C in grid) - 1, 0) if self._chooses_C() else 0)
+        self.unlabelled_gain_ = self._held_out_loss(held_out[: len(rounds)], subset) - tried[C][0]
+        choice = alone
+        if self.unlabelled_gain_ > 0:
+            records = [{"C": C, "log_loss": tried[C][0]} for C in grid if C in tried] if self._chooses_C() else []
+            choice = Choice(C, records, tried[C][1])
+        return choice, self._label_prior(training_set, subset, alone.C, calibration, search)
+
+    def _label_prior(
+        self,
+        training_set: TrainingSet,
+        subset: Subset,
+        C: float | None,
+        calibration: Calibration | None,
+        search: Search,
+    ) -> Array:
+        """(m, C) prior of the labels; for unlabelled rows, the probabilities predicted by the fit to the others."""
+        labelled = subset.take(np.flatnonzero(subset.labelled))
+        trained = self._train(training_set, labelled, C, search)
+        fitted = trained.discriminant, trained.solution, trained.constraints
+        scores = training_set.scores(labelled, *fitted, subset.rows[~subset.labelled])
+        prior = subset.prior.copy()
+        prior[~subset.labelled] = softmax(scores if calibration is None else calibration(scores), axis=1)
+        return prior
 
     def _cv_rounds(self, subset: Subset) -> list[Folds]:
         """Rounds of cross-validation, each holding out a row at most once; several if labelled rows are few."""
-        if not self._chooses_C() and self.calibration not in CALIBRATIONS:
+        if not (self._chooses_C() or self.calibration in CALIBRATIONS or subset.has_unlabelled):
             return []
         codes = np.where(subset.labelled, subset.prior.argmax(axis=1), -1)
         codes_used = np.where(subset.weight > 0, codes, -1)
@@ -290,15 +384,15 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
 
     def _choose_C(
         self, training_set: TrainingSet, subset: Subset, rounds: list[Folds], search: Search, show: Progress | None
-    ) -> tuple[float | None, list[dict], list[Array] | None]:
-        """`C`, the values tried, and the held-out scores with this `C` (None if they cannot be used to calibrate)."""
+    ) -> Choice:
+        """`C` for the labelled rows alone."""
         if not self._chooses_C():
-            return self._given_C(), [], None
+            return Choice(self._given_C())
         grid = self._grid()
-        if subset.uncertain:
+        if subset.take(np.flatnonzero(subset.labelled)).uncertain:
             grid = tuple(C for C in grid if C <= MAX_C_UNCERTAIN)
         if not rounds:
-            return grid[len(grid) // 2], [], None
+            return Choice(grid[len(grid) // 2])
         fold_search = training_set.for_folds(search)
         states: dict = {}
         tried: list[dict] = []
@@ -306,14 +400,14 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         for i, C in enumerate(grid):
             if show is not None:
                 show(i, len(grid), f"C = {C:g}")
-            held_out = self._held_out_scores(training_set, subset, rounds, C, fold_search, states, labelled_only=True)
+            held_out = self._held_out_scores(training_set, subset, rounds, C, fold_search, states)
             loss = self._held_out_loss(held_out, subset)
             tried.append({"C": C, "log_loss": loss})
             if loss < best[0]:
                 best = (loss, C, held_out)
             elif i - grid.index(best[1]) >= self._patience:
                 break
-        return best[1], tried, None if subset.uncertain else best[2]
+        return Choice(best[1], tried, best[2])
 
     def _held_out_loss(self, held_out: list[Array], subset: Subset) -> float:
         """Log-loss of the held-out rows of all rounds; without calibration, that of the best slope."""
@@ -333,24 +427,25 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         search: Search,
         states: dict | None = None,
         *,
-        labelled_only: bool = False,
+        fold_prior: Callable[[tuple[int, int], Subset], Array] | None = None,
     ) -> list[Array]:
         """Held-out scores (n, C) of each round; NaN for rows that are never held out.
 
-        `states` holds the solutions for an earlier `C`, as initial values; they are updated in place.
+        `states` holds the solutions for an earlier `C`, as initial values; they are updated in place. `fold_prior`
+        gives the label priors of the training rows of a fold; if None, only labelled rows are trained on.
         """
         out = []
         states = {} if states is None else states
         for r, folds in enumerate(rounds):
             scores = np.full(subset.prior.shape, np.nan)
             for f, (train, test) in enumerate(folds):
-                if labelled_only:
-                    train = train[subset.labelled[train]]
-                train_subset = take_subset(subset, train)
-                trained = self._train(training_set, train_subset, C, search, states.get((r, f)))
+                train = train[subset.labelled[train]] if fold_prior is None else train
+                part = subset.take(train)
+                label_prior = None if fold_prior is None else fold_prior((r, f), part)
+                trained = self._train(training_set, part, C, search, states.get((r, f)), label_prior)
                 states[r, f] = trained.solution.state
                 fitted = trained.discriminant, trained.solution, trained.constraints
-                scores[test] = training_set.scores(train_subset, *fitted, subset.rows[test])
+                scores[test] = training_set.scores(part, *fitted, subset.rows[test])
             out.append(scores)
         return out
 
@@ -400,6 +495,18 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         self.label_posterior_ = np.full((n, subset.n_classes), np.nan)
         self.label_posterior_[subset.rows[used]] = trained.label_posterior[used]
         self._warn_if_not_converged(float(subset.weight.sum()))
+
+    def _warn_if_one_class(self, subset: Subset) -> None:
+        """Warn if all unlabelled rows are in one class, which the labelled shares make improbable."""
+        unlabelled = ~subset.labelled & (subset.weight > 0)
+        inferred = np.unique(self.label_posterior_[unlabelled].argmax(axis=1))
+        if len(inferred) == 1 and self.class_prior_[inferred[0]] ** unlabelled.sum() < IMPROBABLE:
+            warn(
+                f"the labels of all {unlabelled.sum()} unlabelled rows are inferred to be "
+                f"{self.classes_.tolist()[inferred[0]]!r}; if that is wrong, set another C, or give their class shares "
+                f"by relaxation=LabelUpdates(class_prior=...)",
+                UserWarning,
+            )
 
     def _warn_if_not_converged(self, weight: float) -> None:
         if self.run_.status.ok and self.gap_ is not None and self.gap_ > max(GAP_FACTOR * self.tol, MIN_GAP) * weight:
@@ -505,16 +612,23 @@ def margin_quantile(margins: Array, constraints: PairConstraints, quantile: floa
     return weighted_quantile(margins[labelled], weight[labelled], quantile)
 
 
-def take_subset(subset: Subset, index: np.ndarray) -> Subset:
-    """Select some rows of a subset."""
-    prior, weight = subset.prior[index], subset.weight[index]
-    uncertain = bool(is_uncertain(prior[weight > 0]).any())
-    return Subset(subset.rows[index], prior, subset.labelled[index], weight, uncertain)
+def class_shares(subset: Subset, given: Array | None) -> ClassShares | None:
+    """The constraint on the class shares of the unlabelled rows; None without such rows."""
+    weight = np.where(subset.labelled, 0.0, subset.weight)
+    if not weight.any():
+        return None
+    counts = (subset.labelled * subset.weight) @ subset.prior
+    return ClassShares(weight, counts if given is None else FIXED_SHARES * weight.sum() * given)
 
 
-def is_uncertain(prior: Array) -> np.ndarray:
-    """(n,) bool: whether more than one label is possible."""
-    return (prior > 0).sum(axis=1) > 1
+def lowest_nearby(loss: Callable[[Any], float], grid: Sequence[Any], start: int) -> Any:
+    """The value of a grid with the lowest loss, downhill from a position: to smaller values, then to larger ones."""
+    best = start
+    for step in (-1, 1):
+        while 0 <= best + step < len(grid) and loss(grid[best + step]) < loss(grid[best]):
+            best += step
+    loss(grid[best])
+    return grid[best]
 
 
 def read_subset(labels: Labels, weight: Array | None, class_weight: Any = None) -> Subset:

@@ -46,6 +46,22 @@ class Subset:
     def n_classes(self) -> int:
         return self.prior.shape[1]
 
+    @property
+    def has_unlabelled(self) -> bool:
+        return bool((~self.labelled & (self.weight > 0)).any())
+
+    def take(self, index: np.ndarray) -> Subset:
+        """Some of the rows."""
+        prior, weight = self.prior[index], self.weight[index]
+        return Subset(
+            self.rows[index], prior, self.labelled[index], weight, bool(is_uncertain(prior[weight > 0]).any())
+        )
+
+
+def is_uncertain(prior: Array) -> np.ndarray:
+    """(n,) bool: whether more than one label is possible."""
+    return (prior > 0).sum(axis=1) > 1
+
 
 class TrainingSet(ABC):
     """All rows of a fit."""

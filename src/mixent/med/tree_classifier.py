@@ -301,7 +301,7 @@ class MEDTreeClassifier(MEDModelBase):
         """Cross-validated log-loss for a typical value of C."""
         C = TYPICAL_C if self._chooses_C() else self._given_C()
         fold_search = training_set.for_folds(search)
-        held_out = self._held_out_scores(training_set, subset, rounds, C, fold_search, labelled_only=True)
+        held_out = self._held_out_scores(training_set, subset, rounds, C, fold_search)
         return self._held_out_loss(held_out, subset)
 
     def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
