@@ -9,6 +9,7 @@ from mixent.base.params import check_choice, check_count, check_number, check_po
 from mixent.med.margins import MARGINS, MarginPrior, margin_prior
 
 DISTRIBUTIONS = (*MARGINS, "fixed")
+STRUCTURES = ("full", "diagonal")
 
 
 class Margin(Options):
@@ -77,6 +78,8 @@ class GaussianPrior(Options):
     mean, cov : arrays or None
         Mean and covariance matrix of the pseudo-rows, in the units of the columns. None: the mean of all rows
         and the covariance within classes.
+    structure : "full" or "diagonal"
+        Covariances of the classes: any, or diagonal, with independent columns.
 
     Examples
     --------
@@ -88,10 +91,13 @@ class GaussianPrior(Options):
 
     short_forms: ClassVar = {"auto": {}}
 
-    def __init__(self, strength: str | float = "auto", mean: Any = None, cov: Any = None) -> None:
+    def __init__(
+        self, strength: str | float = "auto", mean: Any = None, cov: Any = None, structure: str = "full"
+    ) -> None:
         self.strength = strength
         self.mean = mean
         self.cov = cov
+        self.structure = structure
 
     @classmethod
     def read(cls, name: str, value: Any) -> Self:
@@ -102,6 +108,7 @@ class GaussianPrior(Options):
         """Raise an error for parameters out of range."""
         if not (isinstance(self.strength, str) and self.strength == "auto"):
             check_positive("strength of the prior", self.strength, zero=True, also="'auto'")
+        check_choice("structure", self.structure, STRUCTURES)
         for name in self.given:
             if self.strength == 0:
                 raise ValueError(f"{name} of the prior is only used with a strength > 0; got strength=0")

@@ -236,8 +236,8 @@ def _gaussians(model: BaseEstimator, swapped: bool) -> tuple[Ellipses | None, El
 def _in_units(model: BaseEstimator, gaussians: Any, swapped: bool) -> Ellipses:
     """Means and covariances S / N in the units of the two columns."""
     center, scale = model.encoder_.center, model.encoder_.scale
-    means = np.array([center + scale * gaussian.mean[:2] for gaussian in gaussians])
-    encoded = [(gaussian.root @ gaussian.root.T / gaussian.rows)[:2, :2] for gaussian in gaussians]
+    means = np.array([center + scale * gaussian.center[:2] for gaussian in gaussians])
+    encoded = [gaussian.covariance[:2, :2] for gaussian in gaussians]
     return _swap(Ellipses(means, np.array([np.outer(scale, scale) * cov for cov in encoded])), swapped)
 
 
