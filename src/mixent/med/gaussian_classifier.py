@@ -27,7 +27,6 @@ from mixent.med.margins import MARGINS
 from mixent.med.model_training_sets import ModelDiscriminant
 from mixent.med.options import GaussianPrior, Margin
 from mixent.med.training_sets import Subset, TrainingSet
-from mixent.med.wishart import Wishart
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 LANDMARKS = 500
@@ -109,9 +108,10 @@ class MEDGaussianClassifier(MEDBase):
         Class priors: the shares of the labelled rows, or those set by `adjust_priors`.
     training_prior_ : (C,) array
         Class shares of the labelled training rows.
-    gaussians_ : list of Wishart
-        Distribution over the Gaussian of each class, in encoded (standardized) columns.
-    prior_gaussians_ : list of Wishart
+    gaussians_ : list of Wishart, or of one TiedWishart
+        Distribution over the Gaussian of each class, or over those of all classes if they share their covariance; in
+        encoded (standardized) columns.
+    prior_gaussians_ : list of Wishart, or of one TiedWishart
         The same before discrimination: the posterior given the rows of each class.
     means_, covariances_ : lists of arrays
         Expected mean of each class, and the covariance at the center of its distribution, in encoded columns.
@@ -304,20 +304,20 @@ class MEDGaussianClassifier(MEDBase):
     # --- attributes and predictions -----------------------------------------------------------------------------
 
     @property
-    def gaussians_(self) -> list[Wishart]:
-        """Distribution over the Gaussian of each class."""
+    def gaussians_(self) -> list[Any]:
+        """Distribution over the Gaussian of each class, or one over all Gaussians."""
         check_is_fitted(self)
-        return list(self.distribution_.parts)  # type: ignore[arg-type]
+        return list(self.distribution_.parts)
 
     @property
     def means_(self) -> list[Array]:
         """Expected mean of each class, in encoded columns."""
-        return [gaussian.center for gaussian in self.gaussians_]
+        return [mean for part in self.gaussians_ for mean, _ in part.gaussians]
 
     @property
     def covariances_(self) -> list[Array]:
-        """Covariance S / N of each class, in encoded columns."""
-        return [gaussian.covariance for gaussian in self.gaussians_]
+        """Covariance of each class, in encoded columns."""
+        return [cov for part in self.gaussians_ for _, cov in part.gaussians]
 
     def _encoded(self, X: TableLike) -> Array:
         check_is_fitted(self)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,14 @@ from mixent.core.driver import OutsideDomainError
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
 from mixent.med.exponential_family import JointDistribution
 from mixent.med.exponential_family_solving import solve
+from mixent.med.families import Distribution
 from mixent.med.local_kernel import LocalMinimumProblem
 from mixent.med.margins import MarginPrior
 from mixent.med.model_training_sets import CachedTrainingSet, ModelDiscriminant, members, prior_bias
 from mixent.med.solving import Search, Solution
+from mixent.med.tied_wishart import TiedWishart
 from mixent.med.training_sets import Subset
-from mixent.med.wishart import QuadraticFeatures, Wishart
+from mixent.med.wishart import Wishart, moments
 
 
 class GaussianDiscriminant(ModelDiscriminant):
@@ -25,7 +29,9 @@ class GaussianDiscriminant(ModelDiscriminant):
 
     def __init__(self, X: Array, prior: JointDistribution, bias_variance: float) -> None:
         self.X, self.prior, self.bias_variance = X, prior, bias_variance
-        self.features = tuple(QuadraticFeatures.of(X, part) for part in prior.parts)
+        features = [part.features(X) for part in prior.parts]  # type: ignore[attr-defined]
+        self.features = tuple(phi for of_part in features for phi in of_part)
+        self.family_of = tuple(f for f, of_part in enumerate(features) for _ in of_part)
 
     def prior_scores(self) -> Array:
         return gaussian_scores(self.prior, self.X)
@@ -35,7 +41,7 @@ class GaussianDiscriminant(ModelDiscriminant):
         C = constraints.n_classes
         on_outputs = Constraints.between_classes(constraints)
         return LocalMinimumProblem(
-            self.features, tuple(range(C)), on_outputs, margin, self.prior, contrasts(C), self.bias_variance
+            self.features, self.family_of, on_outputs, margin, self.prior, contrasts(C), self.bias_variance
         )
 
     def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
@@ -47,13 +53,15 @@ class GaussianDiscriminant(ModelDiscriminant):
 
 def gaussian_scores(distribution: JointDistribution, X: Array) -> Array:
     """(n, C) expected log-densities and bias."""
-    log_prob = np.column_stack([part.expected_log_prob(X) for part in distribution.parts])
+    parts: Any = distribution.parts
+    log_prob = np.column_stack([part.expected_log_prob(X) for part in parts])
     return log_prob + contrasts(log_prob.shape[1]) @ distribution.bias
 
 
 def predictive_scores(distribution: JointDistribution, X: Array, shares: Array) -> Array:
     """(n, C) log p(class) + log E p(x | class), with these class frequencies (C,)."""
-    return np.column_stack([part.predictive_log_prob(X) for part in distribution.parts]) + np.log(shares)
+    parts: Any = distribution.parts
+    return np.column_stack([part.predictive_log_prob(X) for part in parts]) + np.log(shares)
 
 
 @dataclass(frozen=True)
@@ -76,30 +84,41 @@ class GaussianTrainingSet(CachedTrainingSet):
     def _prior(self, X: Array, member: Array, weight: Array) -> JointDistribution:
         mean = np.average(X, axis=0, weights=weight) if self.mean is None else self.mean
         spread = np.average((X - np.average(X, axis=0, weights=weight)) ** 2, axis=0, weights=weight)
-        required = 1.0 if self.structure == "diagonal" else X.shape[1] + 2.0 - float(member.sum(axis=0).min())
-        k = max(1.0, required) if self.k is None else self.k
+        mass, d = member.sum(axis=0), X.shape[1]
+        n_classes = len(mass)
+        required = {"full": d + 2.0 - mass.min(), "diagonal": 1.0, "tied": (d + 2.0 - mass.sum()) / n_classes}
+        k = max(1.0, float(required[self.structure])) if self.k is None else self.k
         # only the k rows of the prior have this variance, and a class has about n / C rows: scale it accordingly
-        floor = self.floor * (member.sum() / member.shape[1]) / max(k, 1e-300)
+        floor = self.floor * (mass.sum() / n_classes) / max(k, 1e-300)
         cov = _within(X, member, spread, floor) if self.cov is None else self.cov
-        gaussians = tuple(self._class_prior(X, member, s, k, mean, cov, spread) for s in range(member.shape[1]))
-        return JointDistribution(gaussians, prior_bias(member))
+        each = [moments(X, weight, k, mean, cov) for weight in member.T]
+        return JointDistribution(self._parts(each, spread, k), prior_bias(member))
 
-    def _class_prior(
-        self, X: Array, member: Array, s: int, k: float, mean: Array, cov: Array, spread: Array
-    ) -> Wishart:
-        try:
-            return Wishart.of_rows(X, member[:, s], k, mean, cov, spread, self.structure == "diagonal")
-        except OutsideDomainError as error:
-            raise ValueError(
-                f"class {self.classes[s]} {error}, so the distribution of its Gaussian does not exist; "
-                f"set a larger prior (now {k:g}), provide more rows, or drop columns"
-            ) from error
+    def _parts(self, each: list[tuple[float, Array, Array]], spread: Array, k: float) -> tuple[Distribution, ...]:
+        """The distributions of the Gaussians, from the number, mean and scatter of each class."""
+        if self.structure == "tied":
+            rows, means, scatters = (np.array(values) for values in zip(*each))
+            of_all = partial(TiedWishart.of_moments, rows, means, scatters.sum(axis=0), spread)
+            return (_existing(of_all, "the table", k),)
+        diagonal = self.structure == "diagonal"
+        of_each = [partial(Wishart.of_moments, *of_class, spread, diagonal) for of_class in each]
+        return tuple(_existing(build, f"class {label}", k) for build, label in zip(of_each, self.classes))
 
     def scores(self, subset, fitted, solution, constraints, rows):
         if not self.predictive:
             return gaussian_scores(solution.state, self.X[rows])
         mass = members(subset).sum(axis=0)
         return predictive_scores(solution.state, self.X[rows], mass / mass.sum())
+
+
+def _existing(build: Callable[[], Distribution], name: str, k: float) -> Distribution:
+    try:
+        return build()
+    except OutsideDomainError as error:
+        raise ValueError(
+            f"{name} {error}, so the distribution of its Gaussian does not exist; "
+            f"set a larger prior (now {k:g}), provide more rows, or drop columns"
+        ) from error
 
 
 def _within(X: Array, member: Array, overall: Array, floor: Array | float) -> Array:

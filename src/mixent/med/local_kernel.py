@@ -66,7 +66,7 @@ class LocalMinimumProblem(ExponentialFamilyProblem):
         lowest = np.where(possible, np.minimum(margins, at_prior), np.inf)
         spread = float(margins[possible].std()) if possible.any() else 0.0
         chosen, z = (lowest < required + BUFFER * spread) | (start > 0), start
-        while self._fits(np.count_nonzero(chosen)):
+        while self._fits(int(np.count_nonzero(chosen))):
             z, bias_step, sums = self._minimum(params, total, chosen, at_prior, z)
             short = possible & ~chosen & (at_prior + self._margin_changes(params, sums, bias_step) < required)
             if not short.any():
@@ -82,7 +82,9 @@ class LocalMinimumProblem(ExponentialFamilyProblem):
 
     def _fits(self, n_constraints: int) -> bool:
         """Whether the kernel matrix of so many constraints, or a factor of it, can be formed."""
-        return n_constraints <= MAX_CONSTRAINTS or (self._rank <= MAX_RANK and n_constraints * self._rank <= MAX_ENTRIES)
+        return n_constraints <= MAX_CONSTRAINTS or (
+            self._rank <= MAX_RANK and n_constraints * self._rank <= MAX_ENTRIES
+        )
 
     @property
     def _rank(self) -> int:
@@ -91,8 +93,10 @@ class LocalMinimumProblem(ExponentialFamilyProblem):
     def _kernel(self, active: ActiveSet) -> KernelMatrix | KernelFactor:
         if 4 * self._rank > len(active.coef):
             return KernelMatrix(active.gram())
-        parts = zip(active.features, active.params.parts, active.coef.T)
-        factors = [phi.kernel_factor(part)[active.row_of] * coef[:, None] for phi, part, coef in parts]  # type: ignore
+        factors: list[Any] = [0.0] * len(active.params.parts)
+        for phi, f, coef in zip(active.features, self.family_of, active.coef.T):
+            factor = phi.kernel_factor(active.params.parts[f])  # type: ignore[attr-defined]
+            factors[f] = factors[f] + factor[active.row_of] * coef[:, None]
         return KernelFactor(np.concatenate(factors, axis=1))
 
     def _minimum(
@@ -128,7 +132,7 @@ class KernelMatrix:
         matrix[np.diag_indices_from(matrix)] += diagonal
         solve = solver_of(matrix)
         z, solved_B = solve(right), solve(B)
-        b = np.linalg.solve(B.T @ solved_B + q * np.eye(len(g)), B.T @ z - g) if len(g) else g
+        b = np.asarray(np.linalg.solve(B.T @ solved_B + q * np.eye(len(g)), B.T @ z - g)) if len(g) else g
         return z - solved_B @ b, b
 
 

@@ -9,7 +9,7 @@ from mixent.base.params import check_choice, check_count, check_number, check_po
 from mixent.med.margins import MARGINS, MarginPrior, margin_prior
 
 DISTRIBUTIONS = (*MARGINS, "fixed")
-STRUCTURES = ("full", "diagonal")
+STRUCTURES = ("full", "diagonal", "tied")
 
 
 class Margin(Options):
@@ -78,8 +78,9 @@ class GaussianPrior(Options):
     mean, cov : arrays or None
         Mean and covariance matrix of the pseudo-rows, in the units of the columns. None: the mean of all rows
         and the covariance within classes.
-    structure : "full" or "diagonal"
-        Covariances of the classes: any, or diagonal, with independent columns.
+    structure : "full", "diagonal" or "tied"
+        Covariances of the classes: any; diagonal, with independent columns; or one covariance of all classes, whose
+        boundaries are linear.
 
     Examples
     --------

@@ -51,6 +51,7 @@ from mixent.med.novelty import MEDNoveltyDetector
 from mixent.med.novelty_models import SPARE, Emission, NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees, Scale
 from mixent.med.options import GaussianPrior, Margin, Tables, Trees
 from mixent.med.spanning_trees import n_edges
+from mixent.med.tied_wishart import TiedWishart
 from mixent.med.tree_classifier import MEDTreeClassifier
 from mixent.med.tree_columns import CodedColumn, PowersColumn, SoftColumn, TreeColumns
 from mixent.med.tree_tables import EdgeTables
@@ -247,12 +248,11 @@ def storable_structure(model: MEDBayesNetClassifier) -> MEDBayesNetClassifier:
 
 
 def gaussian_sizes(model: MEDGaussianClassifier) -> dict[str, Any]:
-    """A distribution for each class."""
+    """A distribution for each class, or one for all; those of the prior have the same form."""
     sizes = encoded_sizes(model)
-    if len(model.distribution_.parts) != sizes["C"]:
-        raise ValueError(f"{len(model.distribution_.parts)} distributions are stored for {sizes['C']} classes")
-    if not all(isinstance(part, Wishart) for part in model.distribution_.parts):
-        raise ValueError("a distribution is not that of a Gaussian")
+    forms = {tuple(map(type, parts)) for parts in (model.distribution_.parts, model.prior_gaussians_)}
+    if not (len(forms) == 1 and forms <= {(Wishart,) * sizes["C"], (TiedWishart,)}):
+        raise ValueError(f"the distributions are not those of the Gaussians of {sizes['C']} classes")
     return sizes
 
 
@@ -368,7 +368,7 @@ register(
         "components_": KernelComponents | None,
         "training_prior_": shares("C"),
         "n_encoded_features_": size("g"),
-        "prior_gaussians_": Several(Wishart, "C"),
+        "prior_gaussians_": Several(Wishart | TiedWishart),
     },
     parts={
         ClassNormalWisharts: {},
@@ -376,6 +376,7 @@ register(
         GaussianPrior: {},
         KernelComponents: {"center": "r", "axes": "r g"},
         NormalWishart: {},
+        TiedWishart: {"total": positive(""), "square": "g g"},
     },
     sizes=gaussian_sizes,
     to_file=storable_kernel,

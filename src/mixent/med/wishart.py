@@ -26,8 +26,6 @@ from mixent.med.families import Distribution
 from mixent.med.features import RowFeatures
 from mixent.show import Short
 
-DEPENDENT = "has columns that are constant or depend on each other"
-
 
 @dataclass(frozen=True, repr=False)
 class Frame(Short):
@@ -44,6 +42,29 @@ class Frame(Short):
     def __call__(self, X: Array) -> Array:
         """(n, d) the rows in these coordinates."""
         return np.asarray(solve_triangular(self.root, (X - self.center).T, lower=True).T)
+
+
+def moments(X: Array, weight: Array, k: float, mean: Array, cov: Array) -> tuple[float, Array, Array]:
+    """Number, mean and scatter of the posterior of the prior (k, mean, cov) given these rows (16, corrected).
+
+    N = k + sum w,  m = (k mean + sum w x) / N,  S = k cov + sum w x x^T + k mean mean^T - N m m^T.
+    """
+    N = k + float(weight.sum())
+    m = (k * mean + weight @ X) / max(N, 1e-300)
+    centered, shift = X - m, mean - m
+    return N, m, k * cov + (centered * weight[:, None]).T @ centered + k * np.outer(shift, shift)
+
+
+def scatter_root(scatter: Array, rows: float, spread: Array | float = 0.0) -> Array:
+    """(d, d) lower Cholesky factor of a scatter, of which more than rounding errors about a constant must remain."""
+    scale = np.sqrt(np.maximum(np.diagonal(scatter), 1e-300))
+    try:
+        root = cholesky(scatter / np.outer(scale, scale), lower=True)
+    except LinAlgError:
+        root = np.zeros_like(scatter)
+    if (scale**2 <= 1e-12 * rows * spread).any() or np.diagonal(root).min() < 1e-7:
+        raise OutsideDomainError("has columns that are constant or depend on each other")
+    return np.asarray(scale[:, None] * root)
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,40 +89,16 @@ class Wishart(Short, Distribution):
         self._root  # noqa: B018  (raises an error if the scatter is not positive definite)
 
     @classmethod
-    def of_rows(
-        cls,
-        X: Array,
-        weight: Array,
-        k: float,
-        mean: Array,
-        cov: Array,
-        spread: Array | float = 0.0,
-        diagonal: bool = False,
+    def of_moments(
+        cls, rows: float, mean: Array, scatter: Array, spread: Array | float = 0.0, diagonal: bool = False
     ) -> Wishart:
-        """The posterior of the prior (k, mean, cov) given these rows: the prior of discrimination (16, corrected).
-
-        N = k + sum w,  m = (k mean + sum w x) / N,  S = k cov + sum w x x^T + k mean mean^T - N m m^T.
-
-        `spread` (d,) is the variance of the rows of all classes together.
-        """
-        N, d = k + float(weight.sum()), X.shape[1]
+        """The distribution with N = rows, m = mean and S = scatter; `spread` (d,) is the variance of all rows."""
+        d = len(mean)
         least = 0 if diagonal else d - 1
-        if not least < N:
-            raise OutsideDomainError(f"has a total weight of {N:.3g}; {d} columns need more than {least}")
-        m = (k * mean + weight @ X) / N
-        centered, shift = X - m, mean - m
-        S = k * cov + (centered * weight[:, None]).T @ centered + k * np.outer(shift, shift)
-        S = np.diag(np.diagonal(S)) if diagonal else S
-        scale = np.sqrt(np.maximum(np.diagonal(S), 1e-300))
-        if (scale**2 <= 1e-12 * N * spread).any():  # nothing but rounding errors about a constant
-            raise OutsideDomainError(DEPENDENT)
-        try:
-            root = cholesky(S / np.outer(scale, scale), lower=True)
-        except LinAlgError as error:
-            raise OutsideDomainError(DEPENDENT) from error
-        if np.diagonal(root).min() < 1e-7:
-            raise OutsideDomainError(DEPENDENT)
-        return cls.standard(N, m, scale[:, None] * root, diagonal)
+        if not least < rows:
+            raise OutsideDomainError(f"has a total weight of {rows:.3g}; {d} columns need more than {least}")
+        scatter = np.diag(np.diagonal(scatter)) if diagonal else scatter
+        return cls.standard(rows, mean, scatter_root(scatter, rows, spread), diagonal)
 
     @classmethod
     def standard(cls, rows: float, center: Array, root: Array, diagonal: bool = False) -> Wishart:
@@ -133,7 +130,7 @@ class Wishart(Short, Distribution):
         m = self._mean
         scatter = self.T[1 + self.d :].reshape(*self._shape, -1) - self.rows * m[:, :, None] * m[:, None, :]
         try:
-            return np.linalg.cholesky(scatter)
+            return np.asarray(np.linalg.cholesky(scatter), dtype=float)
         except LinAlgError as error:
             raise OutsideDomainError("the scatter would not be positive definite") from error
 
@@ -227,6 +224,11 @@ class Wishart(Short, Distribution):
 
     # --- in the units of the columns ----------------------------------------------------------------------------
 
+    def features(self, X: Array) -> tuple[RowFeatures, ...]:
+        """The features of rows."""
+        Z = X if self.frame is None else self.frame(X)
+        return (QuadraticFeatures(Z, self.diagonal, np.full(len(Z), -self._jacobian)),)
+
     @cached_property
     def center(self) -> Array:
         """(d,) the mean m."""
@@ -240,9 +242,9 @@ class Wishart(Short, Distribution):
         return root if self.frame is None else self.frame.root @ root
 
     @property
-    def covariance(self) -> Array:
-        """(d, d) S / N, the covariance at the center of the distribution."""
-        return np.asarray(self.root @ self.root.T / self.rows)
+    def gaussians(self) -> list[tuple[Array, Array]]:
+        """Mean and covariance S / N at the center of the distribution."""
+        return [(self.center, self.root @ self.root.T / self.rows)]
 
     def _whitened(self, Z: Array) -> Array:
         """(n, d) u of rows in the coordinates of the frame."""
@@ -277,12 +279,6 @@ class QuadraticFeatures(RowFeatures):
 
     def __init__(self, Z: Array, diagonal: bool, offset: Array) -> None:
         self.Z, self.diagonal, self.offset = Z, diagonal, offset
-
-    @classmethod
-    def of(cls, X: Array, distribution: Wishart) -> QuadraticFeatures:
-        """The features of rows in the coordinates of a distribution."""
-        Z = X if distribution.frame is None else distribution.frame(X)
-        return cls(Z, distribution.diagonal, np.full(len(Z), -distribution._jacobian))
 
     @property
     def row_bytes(self) -> int:
