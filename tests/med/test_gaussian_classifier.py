@@ -46,7 +46,8 @@ def test_the_prior_is_what_no_multiplier_changes(ring):
 @pytest.mark.parametrize("margin", ["exponential", "laplace", "gaussian"])
 def test_the_solution_keeps_the_conditions_of_an_optimum(ring, margin):
     X, y = ring
-    model = MEDGaussianClassifier(C=2.0, margin=Margin(margin, quantile=0.3), tol=1e-10, calibration=None).fit(X, y)
+    options = {"C": 2.0, "margin": Margin(margin, quantile=0.3), "tol": 1e-10, "calibration": None}
+    model = MEDGaussianClassifier(bias="flat", **options).fit(X, y)
     kept = np.where(y == "out", 1, -1) * model.decision_function(X)
     lam = model.multipliers_
     assert model.gap_ < 1e-6 and 0 < np.mean(lam > 0) < 1
@@ -71,7 +72,7 @@ def test_the_statistics_are_those_of_weighted_rows(ring):
         mean = w @ Z / N
         S = (Z * w[:, None]).T @ Z - N * np.outer(mean, mean)
         assert one.rows == pytest.approx(N, rel=1e-6)
-        np.testing.assert_allclose(one.mean, mean, atol=1e-5)
+        np.testing.assert_allclose(one.center, mean, atol=1e-5)
         np.testing.assert_allclose(one.root @ one.root.T, S, rtol=1e-4, atol=1e-4)
 
 
@@ -121,7 +122,7 @@ def test_the_prior_of_the_user_counts_for_its_rows(ring):
     S = 7.0 * cov + own.T @ own + 7.0 * np.outer(mean, mean) - N * np.outer(m, m)
     one, center, scale = model.gaussians_[0], X.mean(axis=0), X.std(axis=0)
     assert one.rows == N
-    np.testing.assert_allclose(one.mean * scale + center, m, atol=1e-9)
+    np.testing.assert_allclose(one.center * scale + center, m, atol=1e-9)
     np.testing.assert_allclose((one.root @ one.root.T) * np.outer(scale, scale), S, rtol=1e-9)
 
 
@@ -133,7 +134,7 @@ def test_predictive_probabilities_are_bayes_rule_with_student_densities(ring):
     for one, b in zip(model.gaussians_, np.log(model.class_prior_)):
         free = one.rows - 1
         shape = one.root @ one.root.T * (one.rows + 1) / (one.rows * free)
-        log_joint.append(multivariate_t(one.mean, shape, df=free).logpdf(Z) + b)
+        log_joint.append(multivariate_t(one.center, shape, df=free).logpdf(Z) + b)
     joint = np.exp(np.array(log_joint))
     np.testing.assert_allclose(model.predict_proba(X).T, joint / joint.sum(axis=0), rtol=1e-9)
 

@@ -22,10 +22,10 @@ from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Status, Stop, run
 from mixent.data import read_features
 from mixent.med import novelty, training_sets
-from mixent.med.gaussians import NormalWishart
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees, Scale
 from mixent.med.novelty_problem import PosteriorProblem, fit_posterior, level_set
 from mixent.med.solving import Search
+from mixent.med.wishart import Wishart
 from mixent.options import Margin
 
 NAMES = ("product", "tree", "gaussian", "mixture", "hmm")
@@ -88,9 +88,7 @@ def average_word(T, codes):
 
 
 def gaussian_of(T, d):
-    """The other class that knows Normal-Wishart distributions."""
-    m = T[1 : 1 + d] / T[0]
-    return NormalWishart(T[0], m, np.linalg.cholesky(T[1 + d :].reshape(d, d) - T[0] * np.outer(m, m)))
+    return Wishart(T, d)
 
 
 def fitted(model, data, weight=None):
@@ -203,8 +201,8 @@ def completed_by_hand(normal_wishart, z):
     missing, observed = np.flatnonzero(np.isnan(z)), np.flatnonzero(~np.isnan(z))
     within = precision[np.ix_(missing, missing)]
     best = z.copy()
-    linear = precision[np.ix_(missing, observed)] @ (z - normal_wishart.mean)[observed]
-    best[missing] = normal_wishart.mean[missing] - np.linalg.solve(within, linear)
+    linear = precision[np.ix_(missing, observed)] @ (z - normal_wishart.center)[observed]
+    best[missing] = normal_wishart.center[missing] - np.linalg.solve(within, linear)
     return best, 0.5 * len(missing) * np.log(2 * np.pi * np.e) - 0.5 * np.linalg.slogdet(within)[1]
 
 
@@ -356,11 +354,12 @@ def test_where_nothing_is_hidden_the_objective_is_the_log_evidence():
         for group in [[0, 1]] if joint else [[0], [1]]:
             Z, d = data.X[:, group], len(group)
             k = d + 1.0  # as many as there are columns, and ess
-            normal_wishart = NormalWishart(k, np.zeros(d), np.sqrt(k) * np.eye(d))
+            normal_wishart = Wishart.standard(k, np.zeros(d), np.sqrt(k) * np.eye(d))
             for z in Z:
                 evidence += normal_wishart.predictive_log_prob(z[None])[0]
+                (features,) = normal_wishart.features(z[None])
                 normal_wishart = normal_wishart.with_natural_parameters(
-                    normal_wishart.natural_parameters_in(normal_wishart) + normal_wishart.features(z[None])[0]
+                    normal_wishart.T + features.weighted_sum(np.ones(1))
                 )
         run = fit_posterior(model, data, np.ones(n), Search(1e-6, 50))
         assert run.objective == pytest.approx(evidence, rel=1e-10)

@@ -10,10 +10,12 @@ from scipy.special import rel_entr, softmax
 
 from mixent.core.driver import rounding
 from mixent.med.constraints import PairConstraints
-from mixent.med.gaussians import ClassNormalWisharts, class_posterior
+from mixent.med.exponential_family import JointDistribution
+from mixent.med.gaussian_training import GaussianDiscriminant
 from mixent.med.margins import Exponential, Gaussian, Laplace
-from mixent.med.solving import GaussianDiscriminant, KernelDiscriminant, LinearDiscriminant, Search
+from mixent.med.solving import KernelDiscriminant, LinearDiscriminant, Search
 from mixent.med.uncertain_labels import ClassShares, LabelProblem, best_labels, solve_uncertain_labels
+from mixent.med.wishart import Wishart, moments
 
 MARGINS = [Exponential(3.0), Laplace(2.0), Gaussian(1.5)]
 SEARCH = Search(gap=1e-10, max_iter=3000)
@@ -178,11 +180,12 @@ def draw(C=2, n=40, seed=0, known=0.3):
 def discriminants(X, prior, C, bias_variance=np.inf):
     K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
     sure = prior.max(axis=1) == 1
-    gaussians = tuple(class_posterior(X, prior[:, s] * sure, 2.0, X.mean(axis=0), np.cov(X.T)) for s in range(C))
+    of_classes = [moments(X, prior[:, s] * sure, 2.0, X.mean(axis=0), np.cov(X.T)) for s in range(C)]
+    gaussians = tuple(Wishart.of_moments(*each) for each in of_classes)
     return {
         "linear": LinearDiscriminant(X, C, bias_variance),
         "kernel": KernelDiscriminant(K, C, bias_variance),
-        "gaussian": GaussianDiscriminant(X, ClassNormalWisharts(gaussians, np.zeros(C - 1)), bias_variance),
+        "gaussian": GaussianDiscriminant(X, JointDistribution(gaussians, np.zeros(C - 1)), bias_variance),
     }
 
 

@@ -224,11 +224,29 @@ class ActiveSet:
         """(K, K) the kernel matrix Phi H Phi^T."""
         K = np.zeros((len(self.row_of), len(self.row_of)))
         for f, part in enumerate(self.params.parts):
+            outputs = [s for s, family in enumerate(self.problem.family_of) if family == f]
+            if len(outputs) == 1:
+                self._add_kernel(K, outputs[0], part)
+                continue
             phi: Any = 0.0
-            for s in (s for s, family in enumerate(self.problem.family_of) if family == f):
+            for s in outputs:
                 phi = phi + self.features[s].to_array()[self.row_of] * self.coef[:, s, None]
             K += part.gram(phi)
         return K
+
+    def _add_kernel(self, K: Array, s: int, part: Distribution) -> None:
+        """Add the kernel matrix of a family with one output, for the constraints that involve it."""
+        used = np.flatnonzero(self.coef[:, s])
+        rows, row_of = np.unique(self.row_of[used], return_inverse=True)
+        kernel = self.features[s].take(rows).kernel(part)
+        if len(rows) < len(used):
+            kernel = kernel[np.ix_(row_of, row_of)]
+        kernel *= self.coef[used, s, None]
+        kernel *= self.coef[used, s]
+        if len(used) == len(K):
+            K += kernel
+        else:
+            K[np.ix_(used, used)] += kernel
 
     def solve(self, right: Array, bias_right: Array, bias_curvature: float) -> tuple[Array, Array]:
         """z and the step b of the bias:  (S^-1 + K) z - B b = right,   B^T z + bias_curvature b = bias_right."""

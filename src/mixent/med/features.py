@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mixent.core.arrays import Array
-from mixent.med.families import CellLayout
+from mixent.med.families import CellLayout, Distribution
 from mixent.med.spanning_trees import packed, unpacked
 
 
@@ -45,6 +45,10 @@ class RowFeatures(ABC):
     @abstractmethod
     def to_array(self) -> Array:
         """(n, M) the feature matrix."""
+
+    def kernel(self, distribution: Distribution) -> Array:
+        """(n, n) phi H phi^T, H the Hessian of the log-partition function of a distribution."""
+        return distribution.gram(self.to_array())
 
 
 class FeatureMatrix(RowFeatures):

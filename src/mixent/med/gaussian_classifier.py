@@ -19,20 +19,18 @@ from mixent.base.params import RandomState, check_count, warn_unused
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.data import Categorical, Table, TableLike, check_spread, read_features
-from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import CALIBRATIONS, MEDBase, TrainedDiscriminant
-from mixent.med.gaussians import ClassNormalWisharts
+from mixent.med.exponential_family import JointDistribution
+from mixent.med.gaussian_training import GaussianTrainingSet, gaussian_scores, predictive_scores
 from mixent.med.margins import MARGINS
+from mixent.med.model_training_sets import ModelDiscriminant
 from mixent.med.options import GaussianPrior, Margin
-from mixent.med.solving import GaussianDiscriminant
-from mixent.med.training_sets import GaussianTrainingSet, Subset, TrainingSet, predictive_scores
+from mixent.med.training_sets import Subset, TrainingSet
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 LANDMARKS = 500
-WIDE = 20  # with more encoded columns, C="auto" tries only every second value
 MIN_INDICATOR_VARIANCE = 0.02  # within classes, of a one-hot column
-MOST_COLUMNS = 60  # a Newton step has (d + 1)(d + 2) / 2 unknowns per class
 
 
 @reads(Polynomial, RBF)
@@ -62,25 +60,24 @@ class MEDGaussianClassifier(MEDBase):
     Parameters
     ----------
     C : "auto" or float
-        Upper bound on each row's multiplier. "auto" chooses it by cross-validated log-loss, with dozens of fits, each
-        of which takes seconds with about 20 or more encoded columns. Any C > 0 is allowed: where all multipliers are
-        0, the Gaussians are those of the prior. With margin="gaussian" there is no bound; 1 / C is the standard
-        deviation of the prior.
+        Upper bound on each row's multiplier. "auto" chooses it by cross-validated log-loss, with dozens of fits. Any
+        C > 0 is allowed: where all multipliers are 0, the Gaussians are those of the prior. With margin="gaussian"
+        there is no bound; 1 / C is the standard deviation of the prior.
     margin : "laplace", "exponential", "gaussian" or Margin
         Prior of the margins. Its mode is the 0.1 quantile of the labelled rows' margins under the prior (l_alpha in
         [1]_), unless a `Margin` sets another. Unlabelled rows are only used if that margin is positive; with such rows
         set a larger quantile, such as ``Margin("laplace", quantile=0.5)``.
     prior : "auto", float or GaussianPrior
         Number of pseudo-rows of the prior. "auto": 1, or as many as the number of columns requires. A
-        `GaussianPrior` also holds their mean and covariance.
+        `GaussianPrior` also holds their mean and covariance, and the structure of the covariances.
     kernel : "rbf", "poly", RBF, Polynomial, KernelFunction, callable or None
         Kernel function. None: Gaussians of the columns. Otherwise Gaussians of the leading kernel principal components,
         computed from 500 Nyström features (default).
     n_kernel_components : int
         Number of kernel principal components.
     bias : "flat" or float
-        Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the log-ratio of the
-        training shares. With a flat prior the multipliers of the classes balance.
+        Prior of the log-ratio of the class priors: Gaussian with this variance about the log-ratio of the training
+        shares, or flat. With a flat prior the multipliers of the classes balance.
     relaxation : float
         Step size of the label updates with uncertain labels, above 0 and at most 1.
     calibration : "affine", "temperature", "predictive" or None
@@ -113,13 +110,14 @@ class MEDGaussianClassifier(MEDBase):
         Class priors: the shares of the labelled rows, or those set by `adjust_priors`.
     training_prior_ : (C,) array
         Class shares of the labelled training rows.
-    gaussians_ : list of NormalWishart
-        Distribution over the Gaussian of each class, in encoded (standardized) columns.
-    prior_gaussians_ : list of NormalWishart
+    gaussians_ : list of Wishart, or of one TiedWishart
+        Distribution over the Gaussian of each class, or over those of all classes if they share their covariance; in
+        encoded (standardized) columns.
+    prior_gaussians_ : list of Wishart, or of one TiedWishart
         The same before discrimination: the posterior given the rows of each class.
     means_, covariances_ : lists of arrays
         Expected mean of each class, and the covariance at the center of its distribution, in encoded columns.
-    distribution_ : ClassNormalWisharts
+    distribution_ : JointDistribution
         The distributions in `gaussians_`, and the bias.
     support_ : (m,) array
         Support rows: rows with a non-zero multiplier.
@@ -202,7 +200,7 @@ class MEDGaussianClassifier(MEDBase):
         prior: Any = "auto",
         kernel: Any = None,
         n_kernel_components: int = 10,
-        bias: str | float = "flat",
+        bias: str | float = 1.0,
         relaxation: float = 0.5,
         calibration: str | None = "affine",
         cv: Any = 5,
@@ -241,7 +239,9 @@ class MEDGaussianClassifier(MEDBase):
         Z = self._encode(table, subset)
         prior, predictive = self._group("prior"), self.calibration == "predictive"
         mean_and_cov = self._encoded_prior(prior, Z.shape[1])
-        return GaussianTrainingSet(Z, prior.n_rows, *mean_and_cov, self.classes_, self._floor(), predictive)
+        return GaussianTrainingSet(
+            Z, prior.n_rows, *mean_and_cov, self.classes_, self._floor(), predictive, prior.structure
+        )
 
     def _check(self) -> None:
         self._check_common()
@@ -259,7 +259,7 @@ class MEDGaussianClassifier(MEDBase):
         return (*CALIBRATIONS, "predictive")
 
     def _grid(self) -> tuple[float, ...]:
-        return GRID if self.n_encoded_features_ <= WIDE else GRID[1::2]
+        return GRID
 
     def _floor(self) -> Array:
         """(d,) minimum variance within classes: positive for one-hot columns, which may be constant in a class."""
@@ -267,10 +267,6 @@ class MEDGaussianClassifier(MEDBase):
         if self.components_ is None:
             floor[len(self.encoder_.center) :] = MIN_INDICATOR_VARIANCE
         return floor
-
-    def _prior_margins(self, discriminant: Any, constraints: PairConstraints) -> Array:
-        problem = discriminant.problem(constraints, MARGINS["laplace"](1.0, 1.0))  # scores do not depend on the margin
-        return constraints.signs * (problem.scores(discriminant.prior, discriminant.X) @ constraints.differences.T)
 
     # --- columns ------------------------------------------------------------------------------------------------
 
@@ -284,11 +280,6 @@ class MEDGaussianClassifier(MEDBase):
             resolved = kernel.resolved(Z, weight)
             self.components_ = KernelComponents.of(resolved, Z, weight, self.n_kernel_components, self.random_state)
             Z = self.components_(Z)
-        if Z.shape[1] > MOST_COLUMNS:
-            raise ValueError(
-                f"X may have at most {MOST_COLUMNS} encoded columns; got {Z.shape[1]}. Select columns, or set "
-                "kernel='rbf'"
-            )
         self.n_encoded_features_ = Z.shape[1]
         return Z
 
@@ -311,45 +302,41 @@ class MEDGaussianClassifier(MEDBase):
         return mean, cov
 
     def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
-        self.distribution_: ClassNormalWisharts = trained.solution.state
+        self.distribution_: JointDistribution = trained.solution.state
         self.training_prior_ = self.class_prior_.copy()
-        assert isinstance(trained.discriminant, GaussianDiscriminant)
-        self.prior_gaussians_ = list(trained.discriminant.prior.classes)
+        assert isinstance(trained.discriminant, ModelDiscriminant)
+        self.prior_gaussians_ = list(trained.discriminant.prior.parts)
 
     # --- attributes and predictions -----------------------------------------------------------------------------
 
     @property
-    def gaussians_(self) -> list:
-        """Distribution over the Gaussian of each class."""
+    def gaussians_(self) -> list[Any]:
+        """Distribution over the Gaussian of each class, or one over all Gaussians."""
         check_is_fitted(self)
-        return list(self.distribution_.classes)
+        return list(self.distribution_.parts)
 
     @property
     def means_(self) -> list[Array]:
         """Expected mean of each class, in encoded columns."""
-        return [gaussian.mean for gaussian in self.gaussians_]
+        return [mean for part in self.gaussians_ for mean, _ in part.gaussians]
 
     @property
     def covariances_(self) -> list[Array]:
-        """Covariance S / N of each class, in encoded columns."""
-        return [gaussian.root @ gaussian.root.T / gaussian.rows for gaussian in self.gaussians_]
+        """Covariance of each class, in encoded columns."""
+        return [cov for part in self.gaussians_ for _, cov in part.gaussians]
 
     def _encoded(self, X: TableLike) -> Array:
         check_is_fitted(self)
         Z = self.encoder_(read_features(self, X, reset=False))
         return Z if self.components_ is None else self.components_(Z)
 
-    def _bias(self) -> Array:
-        return contrasts(len(self.classes_)) @ self.distribution_.bias
-
     def _scores(self, X: TableLike) -> Array:
-        Z = self._encoded(X)
-        return np.column_stack([gaussian.expected_log_prob(Z) for gaussian in self.gaussians_]) + self._bias()
+        return gaussian_scores(self.distribution_, self._encoded(X))
 
     def _calibrated_scores(self, X: TableLike) -> Array:
         if self.calibration != "predictive":
             return super()._calibrated_scores(X)
-        return predictive_scores(self.distribution_.classes, self._encoded(X), self.training_prior_[None])
+        return predictive_scores(self.distribution_, self._encoded(X), self.training_prior_)
 
 
 @dataclass(frozen=True)

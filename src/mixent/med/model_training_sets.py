@@ -37,10 +37,9 @@ class ModelDiscriminant(Discriminant):
 
 
 @dataclass(frozen=True)
-class ModelTrainingSet(TrainingSet):
-    """Rows as a table. The discriminants of subsets are cached, since they do not depend on C."""
+class CachedTrainingSet(TrainingSet):
+    """The discriminants of subsets are cached, since they do not depend on C."""
 
-    table: Table
     cache: dict = field(default_factory=dict, kw_only=True)  # discriminants by subset
 
     @abstractmethod
@@ -52,6 +51,13 @@ class ModelTrainingSet(TrainingSet):
         if key not in self.cache:
             self.cache[key] = self.build(subset, bias_variance)
         return self.cache[key]
+
+
+@dataclass(frozen=True)
+class ModelTrainingSet(CachedTrainingSet):
+    """Rows as a table."""
+
+    table: Table
 
     def for_folds(self, search: Search) -> Search:
         """With many rows the same search: one more step would change no printed digit of a probability."""

@@ -1,4 +1,4 @@
-"""Linear, kernel and Gaussian discriminant functions, and the solvers of their optimization problems.
+"""Linear and kernel discriminant functions, and the solvers of their optimization problems.
 
 Every solver returns a `Solution`: the expected scores, the multipliers, the minimum of the relative entropy, the value
 of the dual, and the gap between the two.
@@ -20,7 +20,6 @@ from mixent.core.driver import Observer, Run, Status, Stop, run
 from mixent.core.dual import BoxDual
 from mixent.core.executors import Executor, Serial
 from mixent.med.constraints import PairConstraints, contrasts
-from mixent.med.gaussians import ClassNormalWisharts, GaussianProblem
 from mixent.med.margins import Fixed, Gaussian, MarginPrior
 from mixent.med.problem import LinearProblem, MedProblem, Plane, SequentialProblem, balance_multipliers, row_blocks
 
@@ -293,28 +292,3 @@ class KernelDiscriminant(Discriminant):
         alpha, bias = solution.state.alpha, solution.state.bias
         squared_norm = float((alpha * (self.K @ alpha)).sum())
         return 0.5 * (squared_norm + float(bias @ bias) / self.bias_variance)
-
-
-class GaussianDiscriminant(Discriminant):
-    """Log-ratios of Gaussians with Normal-Wishart distributions."""
-
-    def __init__(self, X: Array, prior: ClassNormalWisharts, bias_variance: float) -> None:
-        self.X, self.prior, self.bias_variance = X, prior, bias_variance
-        self.contrast = contrasts(len(prior.classes))
-
-    def problem(self, constraints: PairConstraints, margin: MarginPrior) -> GaussianProblem:
-        """Equation 18 for these constraints."""
-        return GaussianProblem(constraints.differences, margin, self.bias_variance, self.prior, self.contrast)
-
-    def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
-        problem = self.problem(constraints, margin)
-        d = self.X.shape[1]
-        width = len(self.prior.classes) * (d + 1) * (d + 2) // 2
-        start = self.prior if start is None else start
-        run, lam, minimum, dual = _newton(problem, self.X, constraints, margin, search, start, width)
-        return Solution(problem.scores(run.params, self.X), lam, minimum, dual, run, run.params)
-
-    def divergence(self, solution: Solution) -> float:
-        shift = solution.state.bias - self.prior.bias
-        parts = [gaussian.divergence(prior) for gaussian, prior in zip(solution.state.classes, self.prior.classes)]
-        return sum(parts) + 0.5 * float(shift @ shift) / self.bias_variance

@@ -243,9 +243,10 @@ def _gaussians(model: BaseEstimator, swapped: bool) -> tuple[Ellipses | None, El
 def _in_units(model: BaseEstimator, gaussians: Any, swapped: bool) -> Ellipses:
     """Means and covariances S / N in the units of the two columns."""
     center, scale = model.encoder_.center, model.encoder_.scale
-    means = np.array([center + scale * gaussian.mean[:2] for gaussian in gaussians])
-    encoded = [(gaussian.root @ gaussian.root.T / gaussian.rows)[:2, :2] for gaussian in gaussians]
-    return _swap(Ellipses(means, np.array([np.outer(scale, scale) * cov for cov in encoded])), swapped)
+    pairs = [pair for gaussian in gaussians for pair in gaussian.gaussians]
+    means = np.array([center + scale * mean[:2] for mean, _ in pairs])
+    covs = np.array([np.outer(scale, scale) * cov[:2, :2] for _, cov in pairs])
+    return _swap(Ellipses(means, covs), swapped)
 
 
 def _swap(ellipses: Ellipses, swapped: bool) -> Ellipses:

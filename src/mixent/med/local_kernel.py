@@ -1,0 +1,227 @@
+"""Steps to the exact minimum of a local problem, in the space of the multipliers.
+
+Where the multipliers may grow large, a loss has almost a kink, and Newton steps with its quadratic approximation are
+useless. Here only D is approximated: with steps  T0 - T + Phi^T z  of the natural parameters and b of the bias,
+
+    minimize  z^T K z / 2 + q |b|^2 / 2 + g^T b + sum_k w_k loss(m_k + (K z)_k + B_k b)
+
+where K = Phi H Phi^T is the kernel matrix of the constraints, and z = w λ at the minimum. An iteration factorizes the
+part of K whose constraints have a positive curvature. The margins are linear, so the search along its direction needs
+one product with K.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.core.linalg import solver_of
+from mixent.med.exponential_family import ActiveSet, ExponentialFamilyProblem, FamilyStats, JointDistribution
+from mixent.med.problem import PROXIMAL
+
+MAX_CONSTRAINTS = 2500  # of a kernel matrix
+MAX_RANK, MAX_ENTRIES = 1000, 2 * 10**7  # of a factor of a larger one
+PRECISION = 1e-10  # of the local minimum, in nats per unit of weight
+MAX_ITER = 200
+MAX_SEARCH, FLAT = 40, 0.1  # steps of a line search, and the share of the initial slope at which it ends
+BUFFER = 0.25  # standard deviations of the margins
+
+
+@dataclass(frozen=True)
+class Direction:
+    """The full step to the minimum of a local problem."""
+
+    steps: tuple[Array, ...]  # of the natural parameters
+    bias_step: Array
+    start: Array  # (n, P) z of the distributions it starts from
+    z: Array  # (n, P) z at the minimum
+
+
+@dataclass(frozen=True)
+class LocalMinimumProblem(ExponentialFamilyProblem):
+    """The same problem; an update is the minimum of the local problem, or a Newton step if that is too large."""
+
+    memo: dict = field(default_factory=dict, repr=False, compare=False)  # the last distributions, their z and direction
+
+    def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
+        if self.memo.get("params") is not params:  # else a step was too long
+            z = self.memo["z"] if self.memo.get("next") is params else np.zeros(self.constraints.signs.shape)
+            self.memo.update(params=params, direction=self._direction(params, total, z))
+        direction = self.memo["direction"]
+        if direction is None:
+            return super().update(params, total, step)
+        new = self.step(params, tuple(step * d for d in direction.steps), step * direction.bias_step)
+        self.memo.update(next=new, z=direction.start + step * (direction.z - direction.start))
+        return new
+
+    def _direction(self, params: JointDistribution, total: FamilyStats, start: Array) -> Direction | None:
+        """z is zero where a margin is attained anyway, so the kernel matrix is that of the other constraints."""
+        constraints, margins, required = self.constraints, self.margins(params), float(self.margin.mean(0.0))
+        to_prior = tuple(p.T - part.T for p, part in zip(self.prior.parts, params.parts))
+        at_prior = margins + self._margin_changes(params, to_prior, np.zeros_like(params.bias))
+        possible = constraints.effective & (constraints.weight > 0)[:, None]
+        lowest = np.where(possible, np.minimum(margins, at_prior), np.inf)
+        spread = float(margins[possible].std()) if possible.any() else 0.0
+        chosen, z = (lowest < required + BUFFER * spread) | (start > 0), start
+        while self._fits(int(np.count_nonzero(chosen))):
+            z, bias_step, sums = self._minimum(params, total, chosen, at_prior, z)
+            short = possible & ~chosen & (at_prior + self._margin_changes(params, sums, bias_step) < required)
+            if not short.any():
+                return Direction(tuple(a + b for a, b in zip(to_prior, sums)), bias_step, start, z)
+            chosen |= short
+        return None
+
+    def _margin_changes(self, params: JointDistribution, steps: tuple[Array, ...], bias_step: Array) -> Array:
+        """(n, P) changes of the margins, to first order in steps of T and of the bias."""
+        means = [part.hessian_product(step) for part, step in zip(params.parts, steps)]
+        changes = np.column_stack([phi.dot(means[f]) for phi, f in zip(self.features, self.family_of)])
+        return self.constraints.margins(changes + self.contrast @ bias_step)
+
+    def _fits(self, n_constraints: int) -> bool:
+        """Whether the kernel matrix of so many constraints, or a factor of it, can be formed."""
+        return n_constraints <= MAX_CONSTRAINTS or (
+            self._rank <= MAX_RANK and n_constraints * self._rank <= MAX_ENTRIES
+        )
+
+    @property
+    def _rank(self) -> int:
+        return sum(part.rank for part in self.prior.parts)  # type: ignore[attr-defined]
+
+    def _kernel(self, active: ActiveSet) -> KernelMatrix | KernelFactor:
+        if 4 * self._rank > len(active.coef):
+            return KernelMatrix(active.gram())
+        factors: list[Any] = [0.0] * len(active.params.parts)
+        for phi, f, coef in zip(active.features, self.family_of, active.coef.T):
+            factor = phi.kernel_factor(active.params.parts[f])  # type: ignore[attr-defined]
+            factors[f] = factors[f] + factor[active.row_of] * coef[:, None]
+        return KernelFactor(np.concatenate(factors, axis=1))
+
+    def _minimum(
+        self, params: JointDistribution, total: FamilyStats, chosen: np.ndarray, at_prior: Array, start: Array
+    ) -> tuple[Array, Array, tuple[Array, ...]]:
+        """z (n, P) at the minimum, the step of the bias, and the sums Phi^T z."""
+        weight = self.constraints.weight
+        active = ActiveSet(self, params, np.where(chosen, weight[:, None], 0.0))
+        q = 1.0 / self.bias_variance + PROXIMAL * total.weight
+        g = (params.bias - self.prior.bias) / self.bias_variance
+        at = active.index
+        local = LocalSearch(self._kernel(active), active.B, q, g, at_prior[at], weight[at[0]], self.margin)
+        z, (solved, bias_step) = np.zeros_like(start), local.minimize(start[at], PRECISION * total.weight)
+        z[at] = solved
+        return z, bias_step, active.weighted_features(solved)
+
+
+class KernelMatrix:
+    """K as a matrix."""
+
+    def __init__(self, K: Array) -> None:
+        self.K = K
+
+    def product(self, z: Array) -> Array:
+        """K z."""
+        return np.asarray(self.K @ z)
+
+    def solve(
+        self, active: np.ndarray, diagonal: Array, right: Array, B: Array, q: float, g: Array
+    ) -> tuple[Array, Array]:
+        """z and b:  (K + diagonal) z + B b = right  for the active constraints,   q b + g = B^T z."""
+        matrix = self.K[np.ix_(active, active)]
+        matrix[np.diag_indices_from(matrix)] += diagonal
+        solve = solver_of(matrix)
+        z, solved_B = solve(right), solve(B)
+        b = np.asarray(np.linalg.solve(B.T @ solved_B + q * np.eye(len(g)), B.T @ z - g)) if len(g) else g
+        return z - solved_B @ b, b
+
+
+class KernelFactor:
+    """K = A A^T, where A (k, p) has fewer columns than rows."""
+
+    def __init__(self, A: Array) -> None:
+        self.A = A
+
+    def product(self, z: Array) -> Array:
+        """K z."""
+        return np.asarray(self.A @ (self.A.T @ z))
+
+    def solve(
+        self, active: np.ndarray, diagonal: Array, right: Array, B: Array, q: float, g: Array
+    ) -> tuple[Array, Array]:
+        """The same as that of `KernelMatrix`, by a system of p + G unknowns."""
+        A, p = np.concatenate([self.A[active], B], axis=1), self.A.shape[1]
+        weighted = A / diagonal[:, None]
+        matrix = weighted.T @ A
+        matrix[np.diag_indices_from(matrix)] += np.r_[np.ones(p), np.full(len(g), q)]
+        v = solver_of(matrix)(weighted.T @ right - np.r_[np.zeros(p), g])
+        return (right - A @ v) / diagonal, v[p:]
+
+
+class LocalSearch:
+    """The minimization of the local problem."""
+
+    def __init__(
+        self, kernel: KernelMatrix | KernelFactor, B: Array, q: float, g: Array, m: Array, weight: Array, margin: Any
+    ) -> None:
+        """B (k, G), g (G,), m (k,), weight (k,)."""
+        self.kernel, self.B, self.q, self.g, self.m, self.weight, self.margin = kernel, B, q, g, m, weight, margin
+
+    def minimize(self, z: Array, tol: float) -> tuple[Array, Array]:
+        """z and b; the search starts at z and ends where the objective would fall by less than `tol`."""
+        b = np.zeros_like(self.g)
+        if (z > 0).any():
+            z, b = min(((z, b), self._predict(z)), key=lambda point: self._objective(*point))
+        Kz = self.kernel.product(z)
+        for _ in range(MAX_ITER):
+            margins = self.m + Kz + self.B @ b
+            lam = self.margin.multiplier(margins)
+            new_z, new_b = self._newton(margins, lam)
+            dz, db = new_z - z, new_b - b
+            Kdz = self.kernel.product(dz)
+            linear = float(Kdz @ z + (self.q * b + self.g) @ db)
+            change = Kdz + self.B @ db
+            slope = linear - float((self.weight * lam) @ change)
+            if not slope < -tol:
+                break
+            quadratic = float(Kdz @ dz) + self.q * float(db @ db)
+            t = self._length(margins, change, linear, quadratic, slope)
+            z, b, Kz = z + t * dz, b + t * db, Kz + t * Kdz
+        return z, b
+
+    def _objective(self, z: Array, b: Array) -> float:
+        Kz = self.kernel.product(z)
+        divergence = 0.5 * float(z @ Kz) + 0.5 * self.q * float(b @ b) + float(self.g @ b)
+        return divergence + float(self.weight @ self.margin.loss(self.m + Kz + self.B @ b))
+
+    def _predict(self, z: Array) -> tuple[Array, Array]:
+        """The Newton step of the dual problem: the expected margins u'(λ) are smooth where the losses have kinks."""
+        active = np.flatnonzero(z > 0)
+        lam = np.minimum(z[active] / self.weight[active], (1 - 1e-9) * self.margin.upper)
+        variance = self.margin.curvature(lam)
+        right = self.margin.mean(lam) + variance * lam - self.m[active]
+        return self._solve(active, variance / self.weight[active], right)
+
+    def _newton(self, margins: Array, lam: Array) -> tuple[Array, Array]:
+        """The minimum of the quadratic approximation; z is zero where the loss has no curvature."""
+        curvature = self.weight * self.margin.loss_curvature(lam)
+        active = np.flatnonzero(curvature > 0)
+        right = (self.weight * lam)[active] / curvature[active] + (margins - self.m)[active]
+        return self._solve(active, 1.0 / curvature[active], right)
+
+    def _solve(self, active: np.ndarray, diagonal: Array, right: Array) -> tuple[Array, Array]:
+        z = np.zeros(len(self.m))
+        z[active], b = self.kernel.solve(active, diagonal, right, self.B[active], self.q, self.g)
+        return z, b
+
+    def _length(self, margins: Array, change: Array, linear: float, quadratic: float, initial: float) -> float:
+        """The length of the step at which the slope of the objective, which increases with it, is nearly zero."""
+        low, high, t = 0.0, np.inf, 1.0
+        for _ in range(MAX_SEARCH):
+            lam = self.margin.multiplier(margins + t * change)
+            slope = linear + t * quadratic - float((self.weight * lam) @ change)
+            if abs(slope) <= FLAT * abs(initial):
+                break
+            low, high = (t, high) if slope < 0 else (low, t)
+            t = 2.0 * low if np.isinf(high) else 0.5 * (low + high)
+        return t
