@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> list[str]:
         for name in sorted(sizes, key=sizes.__getitem__):
             data = load(name, asked.data, mixed=True)
             n_folds = asked.folds or (FEWER if len(data.y) > LONG else FOLDS)
-            run(trials_of(data, n_folds), methods, asked.out)
+            run(trials_of(data, n_folds), methods, asked.out, asked.limit)
     stores = stores_of(asked)
     lines = [line for method in methods for line in table(stores, method)] + failures(stores)
     print("\n".join(lines))
