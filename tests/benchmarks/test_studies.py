@@ -1,5 +1,6 @@
 """The studies of dirty tables, of default accuracy and of fit times, on small tables."""
 
+import json
 from functools import partial
 
 import numpy as np
@@ -98,6 +99,40 @@ def test_default_accuracy_before_and_after(options, tmp_path):
     shown = default_accuracy.main(["--show", *options, "--beside", str(worse)])
     mean = next(line for line in shown if line.startswith("| mean of 2 sets"))
     assert "-100.000" in mean and "+0.000" in mean
+
+
+def test_the_mark_of_a_peer(options, tmp_path, monkeypatch):
+    """At most 1.5 times its log-loss, or .02 above it."""
+    scores = {"failed": None, "error": 0.1, "log_loss": 0.3, "n_train": 10, "n_test": 10}
+    monkeypatch.setattr("benchmarks.stored_folds.score_fold", lambda *given: (scores, None))
+    asked = ["--sets", "iris", "hepatitis", "--folds", "2", *options]
+    default_accuracy.main(asked)
+    path, losses = tmp_path / "store.jsonl", {"iris": (0.034, 0.01), "hepatitis": (0.29, 0.2)}
+    records = [r | {"log_loss": losses[r["set"]][METHODS.index(r["method"])]} for r in load_store(path).values()]
+    records[-1]["failed"] = "ValueError: too few"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    lines = default_accuracy.main([*asked, "--show", "--peer", METHODS[1]])
+    lines = lines[lines.index(f"Log-loss, beside {METHODS[1]}") :]
+    assert [line for line in lines if line.startswith("| iris")] == ["| iris | 0.034 (0.010) missed |"]
+    assert [line for line in lines if line.startswith("| hepatitis")] == ["| hepatitis | 0.290 (0.200) |"]
+    assert "| mean | 0.162 (0.105), 2 sets |" in lines and "| sets that miss the mark | 1 |" in lines
+
+
+def test_a_fit_over_the_limit_is_ended_and_its_other_folds_are_skipped(options, tmp_path, monkeypatch):
+    def endless(*given):
+        try:
+            while True:
+                pass
+        except Exception as error:
+            return {"failed": f"{type(error).__name__}: {error}"}, None
+
+    monkeypatch.setattr("benchmarks.stored_folds.score_fold", endless)
+    asked, path = ["--sets", "iris", "--folds", "2", "--limit", "0.05", *options], tmp_path / "store.jsonl"
+    lines = default_accuracy.main(asked)
+    assert [key[4:] for key in load_store(path)] == [(0, METHODS[0]), (0, METHODS[1])]
+    assert sum("TooLongError: more than 0.05 processor seconds" in line for line in lines) == 2
+    monkeypatch.setattr("benchmarks.stored_folds.scored", None)  # nothing is left to be scored
+    assert default_accuracy.main(asked) == lines
 
 
 def test_a_fit_that_failed_is_listed(options, monkeypatch):
