@@ -231,8 +231,8 @@ def test_affine_calibration_moves_the_threshold():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(3000, 2))
     y = (X[:, 0] + rng.logistic(size=3000) > 2.5).astype(int)  # few of one class
-    plain = MEDClassifier(C=1.0, random_state=0).fit(X, y)
-    moved = MEDClassifier(C=1.0, calibration="affine", random_state=0).fit(X, y)
+    plain = MEDClassifier(C=1.0, calibration="temperature", random_state=0).fit(X, y)
+    moved = MEDClassifier(C=1.0, random_state=0).fit(X, y)
 
     def loss(model):
         return -np.log(model.predict_proba(X)[np.arange(3000), y]).mean()

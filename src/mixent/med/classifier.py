@@ -357,6 +357,13 @@ class MEDClassifier(MEDBase):
             Z = self.kernel_.gram(Z, self.function_.vectors)
         return self.function_(Z)
 
+    def _column_terms(self, table: Table) -> Array | None:
+        if not self._is_linear or self.encoder_ is None:
+            return None
+        terms = self.calibration_.slope * self.encoder_(table)[:, :, None] * self.function_.weights
+        owners = self.encoder_.owners(table.schema)
+        return np.stack([terms[:, owners == j].sum(axis=1) for j in range(len(table.schema.used))], axis=1)
+
     @property
     def feature_names_(self) -> tuple[str, ...]:
         """Names of the encoded columns."""
