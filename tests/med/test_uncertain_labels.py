@@ -1,4 +1,4 @@
-"""Labels in doubt (Theorem 7): relative entropy falls with every half-step. And from scores to probabilities."""
+"""Labels in doubt (Theorem 7): relative entropy falls with every half-step."""
 
 from dataclasses import replace
 from itertools import combinations, pairwise
@@ -9,7 +9,6 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import rel_entr, softmax
 
 from mixent.core.driver import rounding
-from mixent.med.calibration import Calibration, fit_calibration, log_loss, slope_penalty, typical_lead
 from mixent.med.constraints import PairConstraints
 from mixent.med.gaussians import ClassNormalWisharts, class_posterior
 from mixent.med.margins import Exponential, Gaussian, Laplace
@@ -299,111 +298,3 @@ def test_turns_by_newton_or_by_pairs_end_in_the_same():
     for other in ends[1:]:
         assert other.objective == pytest.approx(ends[0].objective, rel=1e-5)
         np.testing.assert_allclose(other.params.q, ends[0].params.q, atol=1e-2)
-
-
-# --- calibration ------------------------------------------------------------------------------------------------------
-
-
-def simulated(n=20_000, C=3, slope=0.7, offset=(0.5, -0.2, -0.3), seed=0):
-    rng = np.random.default_rng(seed)
-    scores = 3.0 * rng.normal(size=(n, C))
-    p = softmax(slope * scores + np.array(offset[:C]), axis=1)
-    y = (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
-    return scores, np.eye(C)[y]
-
-
-@pytest.mark.parametrize("C", [2, 3])
-def test_calibration_recovers_slope_and_offset(C):
-    offset = np.array([0.5, -0.5] if C == 2 else [0.5, -0.2, -0.3])
-    scores, target = simulated(C=C, offset=offset)
-    calibration = fit_calibration(scores, target, np.ones(len(scores)), affine=True)
-    assert calibration.slope == pytest.approx(0.7, abs=0.03)
-    np.testing.assert_allclose(calibration.offset, offset, atol=0.08)
-    level = fit_calibration(*simulated(C=C, offset=np.zeros(C)), np.ones(len(scores)), affine=False)
-    assert level.slope == pytest.approx(0.7, abs=0.03)
-
-
-def test_calibration_is_the_maximum_of_the_likelihood():
-    scores, target = simulated(300)
-    weight = np.random.default_rng(1).random(300)
-
-    def loss(made):
-        prior = slope_penalty(np.log(made.slope * typical_lead(scores, weight))) / weight.sum()
-        return log_loss(made(scores), target, weight) + prior
-
-    for affine in (True, False):
-        calibration = fit_calibration(scores, target, weight, affine=affine)
-        for slope in (0.98, 1.0, 1.02):
-            for s in range(3):
-                for step in (-0.03, 0.03) if affine else (0.0,):
-                    offset = calibration.offset + step * np.eye(3)[s]
-                    assert (
-                        loss(Calibration(slope * calibration.slope, offset, calibration.lapse))
-                        >= loss(calibration) - 1e-9
-                    )
-
-
-def test_probabilities_are_a_softmax_and_a_lapse():
-    scores, _ = simulated(50)
-    made = Calibration(0.7, np.array([0.2, -0.1, -0.1]), 0.01)
-    np.testing.assert_allclose(np.exp(made(scores)), 0.99 * softmax(0.7 * scores + made.offset, axis=1) + 0.01 / 3)
-    plain = Calibration(0.7, np.zeros(3))(1e4 * scores)  # no lapse: logits with all their digits, not log 0
-    assert np.isfinite(plain).all()
-
-
-def test_a_temperature_keeps_the_ranking_and_the_winner():
-    scores, target = simulated(300)
-    calibration = fit_calibration(scores, target, np.ones(300), affine=False)
-    assert calibration.slope > 0
-    np.testing.assert_array_equal(calibration.offset, 0.0)
-    np.testing.assert_array_equal(calibration(scores).argmax(axis=1), scores.argmax(axis=1))
-    two, which = simulated(300, C=2)
-    p = fit_calibration(two, which, np.ones(300), affine=False)(two)[:, 1]
-    np.testing.assert_array_equal(p.argsort(kind="stable"), (two[:, 1] - two[:, 0]).argsort(kind="stable"))
-
-
-@pytest.mark.parametrize("affine", [True, False])
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_scores_that_separate_the_classes_make_nothing_certain_whatever_their_unit(affine, scale):
-    y = np.arange(60) % 3
-    scores = scale * (np.eye(3)[y] * 4 + np.random.default_rng(0).random((60, 3)))
-    calibration = fit_calibration(scores, np.eye(3)[y], np.ones(60), affine=affine)
-    assert 0 < calibration.slope < np.inf
-    assert np.isfinite(calibration.offset).all()
-    p = np.exp(calibration(scores))
-    assert 0.9 < p.max(axis=1).mean() < 1 - 0.5 / 62
-    assert p.min() >= 1 / 62 / 3
-    unit = fit_calibration(scores / scale, np.eye(3)[y], np.ones(60), affine=affine)
-    assert calibration.slope * scale == pytest.approx(unit.slope, rel=1e-3)
-
-
-def test_one_row_far_on_the_wrong_side_does_not_blur_the_others():
-    y = np.arange(200) % 2
-    scores = np.eye(2)[y] * 5 + np.random.default_rng(0).normal(size=(200, 2))
-    before = fit_calibration(scores, np.eye(2)[y], np.ones(200), affine=False)
-    scores[0] = [-1e4, 1e4]
-    after = fit_calibration(scores, np.eye(2)[y], np.ones(200), affine=False)
-    assert after.slope > 0.5 * before.slope
-
-
-@pytest.mark.parametrize("affine", [True, False])
-def test_a_calibration_weight_of_two_is_the_row_twice(affine):
-    scores, target = simulated(200)
-    weight = 1.0 + (np.arange(200) % 3 == 0)
-    rows = np.repeat(np.arange(200), weight.astype(int))
-    heavy = fit_calibration(scores, target, weight, affine=affine)
-    twice = fit_calibration(scores[rows], target[rows], np.ones(len(rows)), affine=affine)
-    assert heavy.slope == pytest.approx(twice.slope, rel=1e-4)
-    np.testing.assert_allclose(heavy.offset, twice.offset, atol=1e-4)
-
-
-def test_uninformative_or_reversed_scores_give_a_slope_of_nearly_zero():
-    scores, target = simulated(300)
-    for affine in (True, False):
-        contrary = fit_calibration(-scores, target, np.ones(300), affine=affine)
-        assert 0 < contrary.slope < 0.01
-        nothing = fit_calibration(np.zeros((300, 3)), target, np.ones(300), affine=affine)
-        assert np.isfinite(nothing.slope)
-        if affine:
-            p = np.exp(nothing(np.zeros((1, 3))))[0]
-            np.testing.assert_allclose(p, target.mean(axis=0), atol=1e-4)

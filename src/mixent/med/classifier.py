@@ -28,7 +28,7 @@ from mixent.base.kernels import (
     read_kernel,
 )
 from mixent.base.options import reads
-from mixent.base.params import RandomState, check_flag
+from mixent.base.params import RandomState, check_flag, warn_unused
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.data import Categorical, Table, TableLike, check_spread, read_features
@@ -76,9 +76,10 @@ class MEDClassifier(MEDBase):
     or Newton's method minimizes the primal objective; the objective never decreases, and the difference between primal
     and dual is the duality gap. The solution is sparse: removing a row with λ = 0 changes nothing.
 
-    Class probabilities are a softmax of the discriminant functions times a constant, which is fitted to the scores of
-    held-out rows (calibration="temperature"), mixed with a share 1 / (n + 2) of the uniform distribution. For two
-    classes they rank rows as `decision_function` does (with ties at extreme scores), and `predict` agrees with it.
+    Class probabilities are a softmax of the discriminant functions times a constant plus an offset for each class, both
+    fitted to the scores of held-out rows (calibration="affine"), mixed with a share 1 / (n + 2) of the uniform
+    distribution. `decision_function` includes the offsets, so that for two classes the probabilities rank rows as it
+    does (with ties at extreme scores), and `predict` agrees with both.
 
     Parameters
     ----------
@@ -100,9 +101,9 @@ class MEDClassifier(MEDBase):
         balance.
     relaxation : float
         Step size of the label updates with uncertain labels, above 0 and at most 1.
-    calibration : "temperature", "affine" or None
+    calibration : "affine", "temperature" or None
         Calibration of the probabilities. "temperature" fits a factor of the scores; "affine" also an offset for each
-        class, which shifts the threshold, and `predict` then follows the probabilities. None: softmax of the scores.
+        class, which is added to `decision_function`. None: softmax of the scores.
     standardize : bool
         Scale continuous columns to mean 0 and variance 1.
     cv : int, splitter or list of (train, test)
@@ -111,6 +112,10 @@ class MEDClassifier(MEDBase):
         Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int
         Maximum number of iterations.
+    class_weight : None, "balanced" or dict
+        Weights of the classes, which multiply `sample_weight`, also in the calibration: the probabilities are those for
+        classes with these weighted shares (`class_prior_`). "balanced" gives all classes the same total weight; classes
+        that a dict leaves out have weight 1. For a row with label probabilities, the expected weight of its class.
     categorical : "auto" or list
         Columns to treat as categorical whatever their type; they are one-hot encoded.
     random_state : int, RandomState or None
@@ -147,6 +152,9 @@ class MEDClassifier(MEDBase):
     label_posterior_ : (n, C) array
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
+    cv_error_ : float or None
+        Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
+        calibration; slightly optimistic, since it chose both. None without cross-validation.
     margin_ : MarginPrior
         Margin prior in use.
     calibration_ : Calibration
@@ -159,7 +167,8 @@ class MEDClassifier(MEDBase):
         that `decision_function` is Z @ coef_.T + intercept_; one row for two classes. Only with a linear kernel or a
         transformer.
     intercept_ : (1,) or (C,) array
-        Constants of the discriminant functions; for other kernels the mean of the bias. One number for two classes.
+        Constants of `decision_function`, with the offsets of the calibration; for other kernels the mean of the bias
+        and the offsets. One number for two classes.
     function_ : DiscriminantFunction
         Expected discriminant functions.
     feature_names_ : tuple of str
@@ -217,11 +226,12 @@ class MEDClassifier(MEDBase):
         margin: str | Margin = "laplace",
         bias: str | float = "flat",
         relaxation: float = 0.5,
-        calibration: str | None = "temperature",
+        calibration: str | None = "affine",
         standardize: bool = True,
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 1000,
+        class_weight: Any = None,
         categorical: Categorical = "auto",
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -237,6 +247,7 @@ class MEDClassifier(MEDBase):
         self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
+        self.class_weight = class_weight
         self.categorical = categorical
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -251,16 +262,11 @@ class MEDClassifier(MEDBase):
             kernel.check()
         check_flag("standardize", self.standardize)
         if not self.standardize and not _encodes(kernel):
-            raise ValueError(
-                f"standardize=False is not used with kernel={self.kernel!r}, which does not encode columns"
-            )
+            warn_unused("standardize=False", f"kernels of encoded columns; got kernel={self.kernel!r}")
         if margin.quantile is not None:
-            raise ValueError(
-                f"quantile of the margin is only used by classifiers with a probability model for each class; set the "
-                f"target of the margin for MEDClassifier; got quantile={margin.quantile!r}"
-            )
-        if not self._chooses_C() and not isinstance(self.C, str):
-            check_some_margin(margin.prior(self.C, self._target()))
+            warn_unused(f"quantile={margin.quantile!r} of the margin", "classifiers by probability models; set target")
+        if self._given_C() is not None:
+            check_some_margin(margin.prior(self._given_C(), self._target()))
 
     def _target(self) -> float:
         target = self._group("margin").target
@@ -372,9 +378,9 @@ class MEDClassifier(MEDBase):
 
     @property
     def intercept_(self) -> Array:
-        """Constants of the discriminant functions: the mean of the bias, minus the centers of the columns if linear."""
+        """Constants of `decision_function`: bias and offset, and if linear the part of the centers of the columns."""
         check_is_fitted(self)
-        bias = _one_row_for_two(self.function_.bias)
+        bias = _one_row_for_two(self.function_.bias + self.calibration_.score_offset)
         if not self._is_linear or self.encoder_ is None:
             return bias
         return bias - self.coef_[:, : len(self.encoder_.center)] @ self.encoder_.center
@@ -390,6 +396,7 @@ class MEDClassifier(MEDBase):
         precomputed = by_name or isinstance(self.kernel, Precomputed)
         tags.input_tags.pairwise = precomputed
         tags.input_tags.allow_nan = not precomputed
+        tags.input_tags.sparse = True
         if precomputed:
             return able(tags, missing=MATRIX, mixed=no(MATRIX), explanations=no(MATRIX))
         return able(tags, missing=FILLED)

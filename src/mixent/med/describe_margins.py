@@ -27,7 +27,8 @@ SOLUTION = (
 )
 MARGINS = (
     "Margins of the labelled training rows: the score of the row's class minus the highest score of another class. "
-    "Rows with a negative margin are misclassified. Only support rows determine the boundary."
+    "Rows with a negative margin lie on the wrong side of the boundary, before the calibration moves it. Only support "
+    "rows determine the boundary."
 )
 
 Facts = dict[str, Any]

@@ -21,7 +21,17 @@ from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.convergence import FittedByRun
 from mixent.base.executors import choose_executor
 from mixent.base.folds import label_folds
-from mixent.base.params import RandomState, check_calibration, check_count, check_folds, check_number, check_positive
+from mixent.base.params import (
+    RandomState,
+    check_calibration,
+    check_class_weight,
+    check_count,
+    check_folds,
+    check_number,
+    check_positive,
+    class_weights,
+    warn_unused,
+)
 from mixent.base.progress import progress_bar
 from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array, weighted_quantile
@@ -31,7 +41,7 @@ from mixent.core.observers import Progress
 from mixent.data import Labels, Table, TableLike, keep_notes, read_features, read_labels, read_weights
 from mixent.med.calibration import Calibration, fit_calibration, log_loss
 from mixent.med.constraints import PairConstraints, pairs
-from mixent.med.margins import MARGINS, MarginPrior
+from mixent.med.margins import MarginPrior
 from mixent.med.options import DISTRIBUTIONS, LabelUpdates, Margin
 from mixent.med.solving import Discriminant, Search, Solution
 from mixent.med.training_sets import Subset, TrainingSet, is_uncertain
@@ -98,6 +108,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     margin: str | Margin
     bias: Any
     calibration: Any
+    class_weight: Any
     relaxation: float | LabelUpdates
     cv: Any
     tol: float
@@ -108,6 +119,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     progress: Any
     calibration_: Calibration
     margin_: MarginPrior
+    cv_error_: float | None = None  # in files of earlier versions
     _groups = {"margin": Margin.read, "relaxation": LabelUpdates.read}
     _patience = 3  # C="auto" stops after this many values without improvement
     _distributions: tuple[str, ...] = DISTRIBUTIONS  # allowed margin priors
@@ -136,7 +148,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         table = read_features(self, X, reset=True, categorical=self.categorical)
         labels = read_labels(y, table.n_rows)
         keep_notes(self, table, labels, quiet=isinstance(X, Table))
-        subset = read_subset(labels, read_weights(sample_weight, table.n_rows))
+        subset = read_subset(labels, read_weights(sample_weight, table.n_rows), self.class_weight)
         self.schema_, self.n_rows_, self.classes_ = table.schema, table.n_rows, labels.classes
         self._keep_background(table.take(subset.rows), subset.weight)
         workers = choose_executor(self.n_jobs, table.n_rows, TYPICAL_WIDTH)
@@ -166,8 +178,9 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         margin = self._group("margin")
         margin.check(self._distributions)
         if margin.fixed and not isinstance(self.C, str):
-            raise ValueError(f"C={self.C!r} is not used with margin='fixed', which has no upper bound; leave C out")
+            warn_unused(f"C={self.C!r}", "a margin other than 'fixed'")
         check_calibration(self.calibration, self._calibrations())
+        check_class_weight(self.class_weight)
         check_folds("cv", self.cv)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
@@ -206,7 +219,14 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
 
     def _chooses_C(self) -> bool:
         """Whether `C` is chosen by cross-validation."""
-        return isinstance(self.C, str) and self._group("margin").distribution in MARGINS and self._trains_margins()
+        return isinstance(self.C, str) and self._uses_C()
+
+    def _given_C(self) -> float | None:
+        """`C` as a number; None if it is not given, or not used."""
+        return float(self.C) if self._uses_C() and not isinstance(self.C, str) else None
+
+    def _uses_C(self) -> bool:
+        return self._trains_margins() and not self._group("margin").fixed
 
     def _trains_margins(self) -> bool:
         """Whether margin constraints are imposed; if not, unlabelled rows have no influence."""
@@ -299,8 +319,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
             return alone, self._label_prior(training_set, subset, alone.C, None, search)
         rounds, fold_search = rounds[:UNLABELLED_ROUNDS], training_set.for_folds(search)
         held_out = alone.held_out or self._held_out_scores(training_set, subset, rounds, alone.C, fold_search)
-        scores, target, weight = _stack_rounds(held_out, subset)
-        calibration = fit_calibration(scores, target, weight / len(held_out), affine=True)
+        calibration = fit_calibration(*_stack_rounds(held_out, subset), affine=True)
         priors: dict = {}
 
         def fold_prior(fold: tuple[int, int], part: Subset) -> Array:
@@ -368,7 +387,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     ) -> Choice:
         """`C` for the labelled rows alone."""
         if not self._chooses_C():
-            return Choice(None if isinstance(self.C, str) else float(self.C))
+            return Choice(self._given_C())
         grid = self._grid()
         if subset.take(np.flatnonzero(subset.labelled)).uncertain:
             grid = tuple(C for C in grid if C <= MAX_C_UNCERTAIN)
@@ -391,12 +410,13 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         return Choice(best[1], tried, best[2])
 
     def _held_out_loss(self, held_out: list[Array], subset: Subset) -> float:
-        """Log-loss of the held-out rows of all rounds; "affine" is evaluated as "temperature"."""
-        scores, target, weight = _stack_rounds(held_out, subset)
-        weight = weight / len(held_out)
+        """Log-loss of the held-out rows of all rounds; without calibration, that of the best slope."""
+        scores, likelihood, weight = _stack_rounds(held_out, subset)
         if self.calibration is None or self.calibration in CALIBRATIONS:
-            return log_loss(fit_calibration(scores, target, weight, affine=False)(scores), target, weight)
-        return log_loss(log_with_uniform(log_softmax(scores, axis=1)), target, weight)
+            log_prob = fit_calibration(scores, likelihood, weight, affine=self.calibration == "affine")(scores)
+        else:
+            log_prob = log_with_uniform(log_softmax(scores, axis=1))
+        return log_loss(log_prob, likelihood, weight)
 
     def _held_out_scores(
         self,
@@ -439,14 +459,21 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         search: Search,
         show: Progress | None,
     ) -> Calibration:
-        if self.calibration not in CALIBRATIONS or not rounds:
-            return Calibration(1.0, np.zeros(subset.n_classes))
-        if show is not None:
-            show(0, 1, "calibration")
-        if held_out is None:
+        """The calibration; also sets `cv_error_`."""
+        calibration = Calibration(1.0, np.zeros(subset.n_classes))
+        fitted = self.calibration in CALIBRATIONS and bool(rounds)
+        if fitted and held_out is None:
+            if show is not None:
+                show(0, 1, "calibration")
             held_out = self._held_out_scores(training_set, subset, rounds[:1], C, training_set.for_folds(search))
-        scores, target, weight = _stack_rounds(held_out, subset)
-        return fit_calibration(scores, target, weight / len(held_out), affine=self.calibration == "affine")
+        self.cv_error_ = None
+        if held_out is not None:
+            scores, likelihood, weight = _stack_rounds(held_out, subset)
+            if fitted:
+                calibration = fit_calibration(scores, likelihood, weight, affine=self.calibration == "affine")
+            wrong = calibration.decision(scores).argmax(axis=1) != likelihood.argmax(axis=1)
+            self.cv_error_ = float(np.average(wrong, weights=weight))
+        return calibration
 
     def _set_training_attributes(self, trained: TrainedDiscriminant) -> None:
         """Set the attributes that describe the solution and the training rows, and warn if it did not converge."""
@@ -497,8 +524,19 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     def _scores(self, X: TableLike) -> Array:
         """(n, C) expected discriminant functions."""
 
+    def _calibrated_scores(self, X: TableLike) -> Array:
+        """(n, C) scores that `calibration_` maps to probabilities."""
+        return self._scores(X)
+
+    def _has_plain_scores(self) -> bool:
+        """Whether `decision_function` is the expected discriminant function plus constants."""
+        return self.calibration != "predictive" and self.calibration_.prior_shift is None
+
     def decision_function(self, X: TableLike) -> Array:
-        """Expected discriminant functions (Jaakkola, Meila and Jebara 1999, equation 8).
+        """Expected discriminant functions (Jaakkola, Meila and Jebara 1999, equation 8) with the calibration's offsets.
+
+        `predict` and the order of the probabilities follow from these values. With calibration="predictive" and after
+        `adjust_priors` they are log-probabilities, divided by the slope of the calibration.
 
         Parameters
         ----------
@@ -510,11 +548,11 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
             For two classes, (n,) values that are positive for the second class. Otherwise one column per class.
         """
         check_is_fitted(self)
-        scores = self._scores(X)
+        scores = self.calibration_.decision(self._calibrated_scores(X))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def _log_joint(self, X: TableLike) -> Array:
-        return self.calibration_(self._scores(X))
+        return self.calibration_(self._calibrated_scores(X))
 
     def _set_class_prior(self, prior: Array) -> None:
         prior = np.maximum(prior, 1e-12)  # a class with an estimated prior of zero remains possible
@@ -560,11 +598,11 @@ def _disjoint_rounds(folds: Folds) -> list[Folds]:
 
 
 def _stack_rounds(rounds: list[Array], subset: Subset) -> tuple[Array, Array, Array]:
-    """Held-out scores of all rounds, with their labels and weights."""
+    """Held-out scores of all rounds, the label likelihoods of the rows, and their weights divided by the rounds."""
     held_out = [np.flatnonzero(~np.isnan(scores[:, 0]) & (subset.weight > 0)) for scores in rounds]
     all_rows = np.concatenate(held_out)
     scores = np.concatenate([scores[rows] for scores, rows in zip(rounds, held_out)])
-    return scores, subset.prior[all_rows], subset.weight[all_rows]
+    return scores, subset.prior[all_rows], subset.weight[all_rows] / len(rounds)
 
 
 def margin_quantile(margins: Array, constraints: PairConstraints, quantile: float) -> float:
@@ -593,8 +631,11 @@ def lowest_nearby(loss: Callable[[Any], float], grid: Sequence[Any], start: int)
     return grid[best]
 
 
-def read_subset(labels: Labels, weight: Array | None) -> Subset:
-    """All rows with their label distributions, which are uniform for unlabelled rows."""
+def read_subset(labels: Labels, weight: Array | None, class_weight: Any = None) -> Subset:
+    """All rows with their label distributions, which are uniform for unlabelled rows.
+
+    The weight of a labelled row is multiplied by the expected weight of its class.
+    """
     likelihood = labels.likelihood
     unlabelled = likelihood.min(axis=1) == 1.0
     prior = likelihood / likelihood.sum(axis=1, keepdims=True)
@@ -607,6 +648,8 @@ def read_subset(labels: Labels, weight: Array | None) -> Subset:
             f"class {missing[0]!r} is not the most probable label of any row with a positive weight; label some rows "
             f"of each class"
         )
+    by_class = class_weights(class_weight, labels.classes, (labelled * weight) @ prior)
+    weight = weight * np.where(labelled, prior @ by_class, 1.0)
     return Subset(np.arange(len(prior)), prior, labelled, weight, bool(is_uncertain(prior[weight > 0]).any()))
 
 

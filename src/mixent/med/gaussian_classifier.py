@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mixent.base.capabilities import able
 from mixent.base.kernels import CUT, RBF, Kernel, KernelFunction, Nystrom, Polynomial, read_kernel
 from mixent.base.options import reads
-from mixent.base.params import RandomState, check_count
+from mixent.base.params import RandomState, check_count, warn_unused
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.data import Categorical, Table, TableLike, check_spread, read_features
@@ -83,17 +83,19 @@ class MEDGaussianClassifier(MEDBase):
         training shares. With a flat prior the multipliers of the classes balance.
     relaxation : float
         Step size of the label updates with uncertain labels, above 0 and at most 1.
-    calibration : "temperature", "affine", "predictive" or None
-        Calibration of the probabilities; for "temperature" and "affine" see MEDClassifier ("affine" is better with few
-        classes of unequal size). "predictive": Bayes' rule with the predictive density of each class, a Student t, and
-        the training shares, whatever the bias. `predict` follows the probabilities; with "temperature" and None these
-        agree with `decision_function`.
+    calibration : "affine", "temperature", "predictive" or None
+        Calibration of the probabilities; for "affine" and "temperature" see MEDClassifier. "predictive": Bayes' rule
+        with the predictive density of each class, a Student t, and the training shares, whatever the bias.
     cv : int, splitter or list of (train, test)
         Cross-validation folds for C="auto" and for the calibration. A list holds positions among the labelled rows.
     tol : float
         Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int
         Maximum number of iterations.
+    class_weight : None, "balanced" or dict
+        Weights of the classes, which multiply `sample_weight`, also in the calibration: the probabilities are those for
+        classes with these weighted shares (`class_prior_`). "balanced" gives all classes the same total weight; classes
+        that a dict leaves out have weight 1. For a row with label probabilities, the expected weight of its class.
     categorical : "auto" or list
         Columns to treat as categorical whatever their type; they are one-hot encoded.
     random_state : int, RandomState or None
@@ -139,6 +141,9 @@ class MEDGaussianClassifier(MEDBase):
     label_posterior_ : (n, C) array
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
+    cv_error_ : float or None
+        Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
+        calibration; slightly optimistic, since it chose both. None without cross-validation.
     margin_ : MarginPrior
         Margin prior in use.
     calibration_ : Calibration
@@ -199,10 +204,11 @@ class MEDGaussianClassifier(MEDBase):
         n_kernel_components: int = 10,
         bias: str | float = "flat",
         relaxation: float = 0.5,
-        calibration: str | None = "temperature",
+        calibration: str | None = "affine",
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 1000,
+        class_weight: Any = None,
         categorical: Categorical = "auto",
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -219,6 +225,7 @@ class MEDGaussianClassifier(MEDBase):
         self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
+        self.class_weight = class_weight
         self.categorical = categorical
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -244,12 +251,9 @@ class MEDGaussianClassifier(MEDBase):
         if kernel is not None:
             kernel.check()
             for name in prior.given:
-                raise ValueError(
-                    f"{name} of the prior is in the units of the columns, and is only used with kernel=None; got "
-                    f"kernel={self.kernel!r}"
-                )
+                warn_unused(f"{name} of the prior", f"kernel=None; got kernel={self.kernel!r}")
         elif self.n_kernel_components != 10:
-            raise ValueError(f"n_kernel_components={self.n_kernel_components!r} is only used with a kernel")
+            warn_unused(f"n_kernel_components={self.n_kernel_components!r}", "a kernel")
 
     def _calibrations(self) -> tuple[str, ...]:
         return (*CALIBRATIONS, "predictive")
@@ -292,6 +296,8 @@ class MEDGaussianClassifier(MEDBase):
         """Mean and covariance of the prior in encoded columns; None where they are not given."""
         encoder = self.encoder_
         mean = cov = None
+        if self.components_ is not None or prior.n_rows == 0:
+            return mean, cov
         if prior.mean is not None:
             mean = _numbers("mean of the prior", prior.mean, (d,))
             n = len(encoder.center)
@@ -340,11 +346,10 @@ class MEDGaussianClassifier(MEDBase):
         Z = self._encoded(X)
         return np.column_stack([gaussian.expected_log_prob(Z) for gaussian in self.gaussians_]) + self._bias()
 
-    def _log_joint(self, X: TableLike) -> Array:
+    def _calibrated_scores(self, X: TableLike) -> Array:
         if self.calibration != "predictive":
-            return super()._log_joint(X)
-        Z, prior = self._encoded(X), self.training_prior_[None]
-        return self.calibration_(predictive_scores(self.distribution_.classes, Z, prior))
+            return super()._calibrated_scores(X)
+        return predictive_scores(self.distribution_.classes, self._encoded(X), self.training_prior_[None])
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from mixent.base.capabilities import able, yes
-from mixent.base.params import check_choice
+from mixent.base.params import check_choice, warn_unused
 from mixent.med.estimator import MEDBase
 
 
@@ -24,7 +24,7 @@ class MEDModelBase(MEDBase):
         check_choice("objective", self.objective, ("margin", "likelihood"))
         if self.objective == "likelihood":
             for name in filter(self._is_set, ("C", "margin", "bias")):
-                raise ValueError(f"{name}={getattr(self, name)!r} is only used with objective='margin'")
+                warn_unused(f"{name}={getattr(self, name)!r}", "objective='margin'")
 
     def _is_set(self, name: str) -> bool:
         """Whether the parameter differs from its default."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mixent.base.options import Options
-from mixent.base.params import check_choice, check_count, check_number, check_positive
+from mixent.base.params import check_choice, check_count, check_number, check_positive, warn_unused
 from mixent.base.priors import read_class_prior
 from mixent.core.arrays import Array
 from mixent.med.margins import MARGINS, MarginPrior, margin_prior
@@ -157,7 +157,7 @@ class GaussianPrior(Options):
             check_positive("strength of the prior", self.strength, zero=True, also="'auto'")
         for name in self.given:
             if self.strength == 0:
-                raise ValueError(f"{name} of the prior is only used with a strength > 0; got strength=0")
+                warn_unused(f"{name} of the prior", "a strength > 0; got strength=0")
 
     @property
     def given(self) -> list[str]:

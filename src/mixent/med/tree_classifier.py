@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import able
-from mixent.base.params import RandomState
+from mixent.base.params import RandomState, warn_unused
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress
@@ -70,7 +70,7 @@ class MEDTreeClassifier(MEDModelBase):
         training shares.
     relaxation : float
         Step size of the label updates with uncertain labels, above 0 and at most 1.
-    calibration : "temperature", "affine" or None
+    calibration : "affine", "temperature" or None
         Calibration of the probabilities; see MEDClassifier.
     cv : int, splitter or list of (train, test)
         Cross-validation folds for C="auto" and for the calibration. A list holds positions among the labelled rows.
@@ -78,6 +78,10 @@ class MEDTreeClassifier(MEDModelBase):
         Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int
         Maximum number of iterations.
+    class_weight : None, "balanced" or dict
+        Weights of the classes, which multiply `sample_weight`, also in the calibration: the probabilities are those for
+        classes with these weighted shares (`class_prior_`). "balanced" gives all classes the same total weight; classes
+        that a dict leaves out have weight 1. For a row with label probabilities, the expected weight of its class.
     categorical : "auto" or list
         Columns to treat as categorical whatever their type.
     random_state : int, RandomState or None
@@ -129,6 +133,9 @@ class MEDTreeClassifier(MEDModelBase):
     label_posterior_ : (n, C) array
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
+    cv_error_ : float or None
+        Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
+        calibration; slightly optimistic, since it chose both. None without cross-validation.
     margin_ : MarginPrior
         Margin prior in use.
     calibration_ : Calibration
@@ -193,10 +200,11 @@ class MEDTreeClassifier(MEDModelBase):
         trees: Any = "separate",
         bias: str | float = "flat",
         relaxation: float = 0.5,
-        calibration: str | None = "temperature",
+        calibration: str | None = "affine",
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 1000,
+        class_weight: Any = None,
         categorical: Categorical = "auto",
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -213,6 +221,7 @@ class MEDTreeClassifier(MEDModelBase):
         self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
+        self.class_weight = class_weight
         self.categorical = categorical
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -231,7 +240,7 @@ class MEDTreeClassifier(MEDModelBase):
         trees.check()
         self._check_objective()
         if self.objective == "likelihood" and trees.structure_prior != "uniform":
-            raise ValueError(f"structure_prior={trees.structure_prior!r} is only used with objective='margin'")
+            warn_unused(f"structure_prior={trees.structure_prior!r}", "objective='margin'")
         only_fixed = {"objective": (self.objective, "likelihood"), "trees": (trees.sharing, "shared")}
         only_single = {"trees": (trees.sharing, "shared"), "continuous": (tables.continuous, "gaussian")}
         if tables.kind == "integrated":
@@ -290,7 +299,7 @@ class MEDTreeClassifier(MEDModelBase):
 
     def _rough_loss(self, training_set: TreeTrainingSet, subset: Subset, rounds: list, search: Search) -> float:
         """Cross-validated log-loss for a typical value of C."""
-        C = TYPICAL_C if self._chooses_C() else None if isinstance(self.C, str) else float(self.C)
+        C = TYPICAL_C if self._chooses_C() else self._given_C()
         fold_search = training_set.for_folds(search)
         held_out = self._held_out_scores(training_set, subset, rounds, C, fold_search)
         return self._held_out_loss(held_out, subset)
