@@ -121,8 +121,8 @@ def best_labels(
     For each row this is the q that minimizes  D(q || P0) + sum_ab loss((q_a - q_b)(F_a - F_b)),  a convex function, by
     Newton's method. The multipliers of equation 77 are λ_ab = multiplier((q_a - q_b)(F_a - F_b)), and
     q ~ P0 exp(sum λ_ab s_ab d_ab). The constraint on the shares of the unlabelled rows has a multiplier μ_y for each
-    class, with which their prior is  P0(y) exp(μ_y). From label distributions `start`, other rows are only improved by a
-    few steps.
+    class, with which their prior is  P0(y) exp(μ_y). From label distributions `start`, other rows are only improved
+    by a few steps.
     """
     q = prior / prior.sum(axis=1, keepdims=True)
     first, start = start is None, q if start is None else start
