@@ -10,7 +10,7 @@ from scipy.special import gammaln
 from mixent.core.driver import Status, rounding
 from mixent.med import local_kernel
 from mixent.med.constraints import PairConstraints, contrasts
-from mixent.med.exponential_family import JointDistribution
+from mixent.med.exponential_family import ExponentialFamilyProblem, JointDistribution
 from mixent.med.gaussian_training import GaussianDiscriminant, GaussianTrainingSet, gaussian_scores
 from mixent.med.interior_point import local_minimum
 from mixent.med.margins import Exponential, Gaussian, Laplace
@@ -255,8 +255,10 @@ def test_a_problem_too_large_for_a_kernel_has_the_same_solution(C, monkeypatch):
     exact = discriminant.solve(constraints, Laplace(1.0, 1.0), TIGHT)
     monkeypatch.setattr(local_kernel, "MAX_CONSTRAINTS", 5)
     monkeypatch.setattr(local_kernel, "MAX_ENTRIES", 5)
+    steps, update = [], ExponentialFamilyProblem.update
+    monkeypatch.setattr(ExponentialFamilyProblem, "update", lambda *args: steps.append(1) or update(*args))
     newton = discriminant.solve(constraints, Laplace(1.0, 1.0), TIGHT)
-    assert newton.run.n_passes != exact.run.n_passes
+    assert len(steps) == newton.run.n_passes > 0
     assert newton.minimum == pytest.approx(exact.minimum, rel=1e-9)
 
 

@@ -27,7 +27,7 @@ MAX_RANK, MAX_ENTRIES = 1000, 2 * 10**7  # of a factor of a larger one
 PRECISION = 1e-10  # of the local minimum, in nats per unit of weight
 MAX_ITER = 200
 MAX_SEARCH, FLAT = 40, 0.1  # steps of a line search, and the share of the initial slope at which it ends
-BUFFER = 0.25  # standard deviations of the margins
+SPARE, FEW = 1.3, 30  # constraints that are chosen: so many times those with a shortfall, and so many more
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class LocalMinimumProblem(ExponentialFamilyProblem):
         at_prior = margins + self._margin_changes(params, to_prior, np.zeros_like(params.bias))
         possible = constraints.effective & (constraints.weight > 0)[:, None]
         lowest = np.where(possible, np.minimum(margins, at_prior), np.inf)
-        spread = float(margins[possible].std()) if possible.any() else 0.0
-        chosen, z = (lowest < required + BUFFER * spread) | (start > 0), start
+        n_chosen = min(int(SPARE * np.count_nonzero(lowest < required)) + FEW, lowest.size)
+        chosen, z = (lowest <= np.partition(lowest, n_chosen - 1, axis=None)[n_chosen - 1]) & possible | (start > 0), start
         while self._fits(int(np.count_nonzero(chosen))):
             z, bias_step, sums = self._minimum(params, total, chosen, at_prior, z)
             short = possible & ~chosen & (at_prior + self._margin_changes(params, sums, bias_step) < required)
