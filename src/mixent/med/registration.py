@@ -457,6 +457,7 @@ register(
         "multipliers_": free("n"),
         "scores_": free("n"),
         "bayes_scores_": free("n"),
+        "held_out_scores_": Values("n", finite=False, optional=True),
         "support_": index("support", below="n"),
     },
     parts={
