@@ -13,7 +13,8 @@ from mixent.med.calibration import Calibration, fit_calibration, log_loss, slope
 from mixent.med.constraints import PairConstraints
 from mixent.med.gaussians import ClassNormalWisharts, class_posterior
 from mixent.med.margins import Exponential, Gaussian, Laplace
-from mixent.med.solving import GaussianDiscriminant, KernelDiscriminant, LinearDiscriminant, Search
+from mixent.med.functions import KernelDiscriminant, LinearDiscriminant
+from mixent.med.solving import GaussianDiscriminant, Search
 from mixent.med.uncertain_labels import LabelProblem, best_labels, solve_uncertain_labels
 
 MARGINS = [Exponential(3.0), Laplace(2.0), Gaussian(1.5)]

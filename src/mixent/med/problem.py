@@ -24,11 +24,11 @@ from mixent.core.driver import Problem
 from mixent.core.linalg import solve_positive
 from mixent.core.stats import Stats
 from mixent.med.constraints import PairConstraints
+from mixent.med.exponential_family import PROXIMAL, imbalance_penalty
 from mixent.med.interior_point import local_minimum
 from mixent.med.margins import MarginPrior
 
 P = TypeVar("P")
-PROXIMAL = 1e-8  # curvature added for a flat bias, per unit of weight: without any, rounding errors would move it
 
 
 @dataclass(frozen=True)
@@ -170,15 +170,6 @@ def balancing_factors(terms: Array) -> Array:
     return np.where(terms > 0, down / up if up > down else 1.0, up / down if down > up else 1.0)
 
 
-def imbalance_penalty(bias_gradient: Array, bias: Array) -> float:
-    """The amount to subtract from the dual's value where the multipliers violate the equality of a flat bias.
-
-    The exact amount is  bias_gradient * (optimal bias).  The optimal bias is assumed to be at most 1 + 2 |bias|, which
-    is accurate enough for a stopping rule. For two classes the final gap uses `balance_multipliers` instead.
-    """
-    return float(np.abs(bias_gradient) @ (1.0 + 2.0 * np.abs(bias)))
-
-
 @dataclass(frozen=True)
 class LocalProblem:
     """D as a quadratic function, and the margins as linear functions, of a step v from some parameters.
@@ -229,71 +220,3 @@ class SequentialProblem(Problem[P, Any, MarginStats]):
         local = self.problem.local(params, self.rows)
         v = local_minimum(local.Q, local.g, local.A, local.margins, local.weight, self.problem.margin, self.precision)
         return self.problem.step(params, step * v)
-
-
-@dataclass(frozen=True)
-class Plane:
-    """Linear discriminants f_g(x) = coef_g x + bias_g."""
-
-    coef: Array  # (G, d)
-    bias: Array  # (G,)
-
-
-@dataclass(frozen=True)
-class LinearProblem(MedProblem[Plane]):
-    """Theorem 2:  max  - |coef|^2 / 2 - |bias|^2 / (2 bias_variance) - sum w loss."""
-
-    outputs: Array  # (pairs, G)
-    margin: MarginPrior
-    bias_variance: float  # inf: flat prior
-
-    def start(self, d: int) -> Plane:
-        n_outputs = self.outputs.shape[1]
-        return Plane(np.zeros((n_outputs, d)), np.zeros(n_outputs))
-
-    def scores(self, params: Plane, X: Array) -> Array:
-        return X @ params.coef.T + params.bias
-
-    def prepare(self, params: Plane) -> Plane:
-        return params
-
-    def stats(self, ready: Plane, block: Rows) -> MarginStats:  # type: ignore[override]
-        features = np.concatenate([block.X, np.ones((block.n_rows, 1))], axis=1)
-        n_outputs = self.outputs.shape[1]
-        return margin_stats(block, self.scores(ready, block.X), [features] * n_outputs, self.outputs, self.margin)
-
-    def divergence(self, params: Plane) -> float:
-        return 0.5 * float((params.coef**2).sum() + (params.bias**2).sum() / self.bias_variance)
-
-    def update(self, params: Plane, total: MarginStats, step: float) -> Plane:
-        gradient = np.array(total.gradient)  # (G, d + 1)
-        diagonal, divergence_gradient = self._divergence_derivatives(params, total.weight)
-        hessian = total.curvature + np.diag(diagonal)
-        return self.step(params, step * solve_positive(hessian, gradient.ravel() - divergence_gradient))
-
-    def _divergence_derivatives(self, params: Plane, weight: float) -> tuple[Array, Array]:
-        """The diagonal of the Hessian of D, and its gradient."""
-        diagonal = np.ones((len(params.bias), params.coef.shape[1] + 1))
-        diagonal[:, -1] = 1.0 / self.bias_variance
-        gradient = diagonal * np.column_stack([params.coef, params.bias])
-        diagonal[:, -1] += PROXIMAL * weight
-        return diagonal.ravel(), gradient.ravel()
-
-    def step(self, params: Plane, v: Array) -> Plane:
-        v = v.reshape(len(params.bias), -1)
-        return Plane(params.coef + v[:, :-1], params.bias + v[:, -1])
-
-    def local(self, params: Plane, rows: Rows) -> LocalProblem:
-        features = np.concatenate([rows.X, np.ones((rows.n_rows, 1))], axis=1)
-        scores = self.scores(params, rows.X)
-        A, m, weight = linearized_margins(rows, scores, [features] * len(params.bias), self.outputs)
-        diagonal, gradient = self._divergence_derivatives(params, float(rows.weight.sum()))
-        return LocalProblem(np.diag(diagonal), gradient, A, m, weight)
-
-    def dual(self, params: Plane, total: MarginStats) -> float | None:
-        gradient = np.array(total.gradient)
-        bias_gradient = gradient[:, -1]
-        value = total.potential - 0.5 * float((gradient[:, :-1] ** 2).sum())
-        if np.isfinite(self.bias_variance):
-            return value - 0.5 * self.bias_variance * float(bias_gradient @ bias_gradient)
-        return value - imbalance_penalty(bias_gradient, params.bias)

@@ -1,4 +1,4 @@
-"""Linear, kernel and Gaussian discriminant functions, and the solvers of their optimization problems.
+"""The search for a solution, the solution, and what a family of discriminant functions must offer.
 
 Every solver returns a `Solution`: the expected scores, the multipliers, the minimum of the relative entropy, the value
 of the dual, and the gap between the two.
@@ -13,21 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from mixent.base.kernels import factor
 from mixent.core.arrays import Array
 from mixent.core.blocks import Blocks
 from mixent.core.driver import Observer, Run, Status, Stop, run
-from mixent.core.dual import BoxDual
 from mixent.core.executors import Executor, Serial
 from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.gaussians import ClassNormalWisharts, GaussianProblem
 from mixent.med.margins import Fixed, Gaussian, MarginPrior
-from mixent.med.problem import LinearProblem, MedProblem, Plane, SequentialProblem, balance_multipliers, row_blocks
+from mixent.med.problem import MedProblem, SequentialProblem, balance_multipliers, row_blocks
 
 MAX_LOCAL_ENTRIES = 10**8  # entries of the matrix of a local problem up to which it is formed
-LARGE_C = 1e4  # from this bound on the multipliers, two classes are solved in the multipliers
-MAX_KERNEL_ROWS = 5000  # most rows for that
-FACTOR_ROWS, MAX_SWEEPS = 3000, 200  # up to so many rows, Newton's method takes over after so many sweeps of pairs
 # The method of multipliers for a fixed margin:
 FIRST_C = 1e3  # first C of the Gaussian prior, for features of norm 1
 MAX_GROWTH = 1e5  # of C
@@ -157,9 +152,7 @@ def _solve_fixed_margin(
     problem: Any, X: Array, constraints: PairConstraints, margin: Fixed, search: Search, start: Any, width: int
 ) -> tuple[Run, Array, float, float | None]:
     """The solution for a fixed margin: the run, the multipliers, the divergence and the dual value."""
-    norm = float(np.sqrt((X**2).sum(axis=1).mean())) if isinstance(problem, LinearProblem) else 1.0
-    # multipliers grow as the features shrink; features of zero cannot have a margin
-    C = FIRST_C * abs(margin.target) / (norm if norm > 1e-100 else 1.0)
+    C = FIRST_C * abs(margin.target)
     required = constraints.imposed & (constraints.signs != 0) & (constraints.weight > 0)[:, None]
     params = start
 
@@ -179,120 +172,6 @@ def _solve_fixed_margin(
         weighted_lam = constraints.weight[:, None] * lam
         dual += 0.5 * float((weighted_lam * lam).sum()) / C**2 - float((weighted_lam * source.rows.shift).sum())
     return run, lam, penalized.divergence(run.params), dual
-
-
-class LinearDiscriminant(Discriminant):
-    """Linear functions f(x) = θ x + b of features, θ ~ N(0, 1)."""
-
-    def __init__(self, X: Array, n_classes: int, bias_variance: float) -> None:
-        self.n_classes, self.bias_variance = n_classes, bias_variance
-        self.contrast = contrasts(n_classes)
-        # a flat bias absorbs any shift of the features; features far from zero would lose precision
-        self.center = X.mean(axis=0) if np.isinf(bias_variance) else np.zeros(X.shape[1])
-        self.X = X - self.center
-        n, d = X.shape
-        self.reduced = factor(self.X @ self.X.T) if d > n else self.X  # at most as many features as rows
-
-    def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
-        nearly_hard = LARGE_C <= margin.upper < np.inf and len(self.X) <= MAX_KERNEL_ROWS
-        if self.n_classes == 2 and nearly_hard:
-            return self._solve_in_multipliers(constraints, margin, search)
-        problem = LinearProblem(constraints.differences @ self.contrast, margin, self.bias_variance)
-        plane = problem.start(self.reduced.shape[1]) if start is None else start
-        run, lam, minimum, dual = _newton(problem, self.reduced, constraints, margin, search, plane, 0)
-        scores = problem.scores(run.params, self.reduced) @ self.contrast.T
-        return Solution(scores, lam, minimum, dual, run, run.params)
-
-    def _solve_in_multipliers(self, constraints: PairConstraints, margin: MarginPrior, search: Search) -> Solution:
-        """For a nearly hard margin, where the loss has almost a kink and only the multipliers are precise."""
-        kernel = KernelDiscriminant(self.reduced @ self.reduced.T, self.n_classes, self.bias_variance)
-        solution = kernel.solve(constraints, margin, search)
-        expansion = solution.state
-        return replace(solution, state=Plane(expansion.alpha.T @ self.reduced, expansion.bias))
-
-    def divergence(self, solution: Solution) -> float:
-        plane = solution.state
-        return 0.5 * float((plane.coef**2).sum() + (plane.bias**2).sum() / self.bias_variance)
-
-    def plane(self, solution: Solution, constraints: PairConstraints) -> Plane:
-        """The solution as coefficients of the original features."""
-        coef = solution.state.coef
-        if self.reduced is not self.X:
-            coef = dual_coefficients(solution, constraints, self.contrast).T @ self.X
-        return Plane(coef, solution.state.bias - coef @ self.center)
-
-
-def dual_coefficients(solution: Solution, constraints: PairConstraints, contrast: Array) -> Array:
-    """(n, G) coefficients of the rows in the functions:  f_g = sum_t alpha_tg k(x_t, .),  alpha = w λ p e."""
-    signed = constraints.weight[:, None] * solution.multipliers * constraints.signs
-    return signed @ (constraints.differences @ contrast)
-
-
-@dataclass(frozen=True)
-class KernelExpansion:
-    """Functions f_g = sum_t alpha_tg k(x_t, .) + bias_g."""
-
-    alpha: Array  # (n, G)
-    bias: Array  # (G,)
-    plane: Plane | None = None  # the same functions as Newton's method has them, to start it from
-
-
-class KernelDiscriminant(Discriminant):
-    """Functions f ~ Gaussian process with kernel matrix K.
-
-    Two classes are solved by ascent in pairs of multipliers, more classes by Newton's method on a factor of K.
-    """
-
-    def __init__(self, K: Array, n_classes: int, bias_variance: float) -> None:
-        self.K, self.contrast, self.bias_variance = K, contrasts(n_classes), bias_variance
-        self._linear: LinearDiscriminant | None = None
-
-    def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
-        if constraints.n_classes == 2 and not isinstance(margin, Fixed):
-            return self._solve_in_pairs(constraints, margin, search, start)
-        return self._solve_by_newton(constraints, margin, search, start)
-
-    def _solve_by_newton(
-        self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any
-    ) -> Solution:
-        if self._linear is None:
-            self._linear = LinearDiscriminant(factor(self.K), constraints.n_classes, self.bias_variance)
-        solution = self._linear.solve(constraints, margin, search, None if start is None else start.plane)
-        alpha = dual_coefficients(solution, constraints, self.contrast)
-        bias = self._linear.plane(solution, constraints).bias
-        return replace(solution, state=KernelExpansion(alpha, bias, plane=solution.state))
-
-    def _solve_in_pairs(
-        self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any
-    ) -> Solution:
-        imposed, weight = constraints.imposed[:, 0], constraints.weight
-        sign = -constraints.signs[:, 0] * imposed  # f = F_1 - F_0
-        flat = bool(np.isinf(self.bias_variance))
-        kernel = self.K if flat else self.K + self.bias_variance
-        dual = BoxDual(kernel, sign, weight, margin, balanced=flat)
-        point = dual.start(None if start is None or start.alpha is None else start.alpha[:, 0])
-        newton_may_follow = len(self.K) <= FACTOR_ROWS
-        sweeps = min(MAX_SWEEPS, search.max_iter) if newton_may_follow else search.max_iter
-        run = replace(search, max_iter=sweeps).run(dual, dual.source(), point)
-        if run.status is Status.MAX_PASSES and newton_may_follow and search.max_iter > MAX_SWEEPS:
-            return self._solve_by_newton(constraints, margin, search, None)
-        end = run.params
-        alpha = dual.alpha(end)
-        constant = dual.constant(end)
-        bias = constant if dual.balanced else self.bias_variance * float(alpha.sum())
-        f = end.f + constant
-        divergence = 0.5 * float(alpha @ end.f)
-        loss = float(weight @ np.where(imposed, margin.loss(sign * f), 0.0))
-        constant_loss = weight @ np.where(imposed & (sign == 0), margin.loss(0.0 * f), 0.0)
-        lam = np.where(sign != 0, end.lam, 0.0)[:, None]
-        expansion = KernelExpansion(alpha[:, None], np.array([bias]))
-        scores = f[:, None] * self.contrast.T
-        return Solution(scores, lam, divergence + loss, run.objective + float(constant_loss), run, expansion)
-
-    def divergence(self, solution: Solution) -> float:
-        alpha, bias = solution.state.alpha, solution.state.bias
-        squared_norm = float((alpha * (self.K @ alpha)).sum())
-        return 0.5 * (squared_norm + float(bias @ bias) / self.bias_variance)
 
 
 class GaussianDiscriminant(Discriminant):
