@@ -23,7 +23,8 @@ from mixent import MEDClassifier
 from mixent.core.executors import Serial
 from mixent.med.constraints import PairConstraints
 from mixent.med.margins import margin_prior
-from mixent.med.solving import Discriminant, KernelDiscriminant, LinearDiscriminant, Search
+from mixent.med.functions import KernelDiscriminant, LinearDiscriminant
+from mixent.med.solving import Discriminant, Search
 from mixent.options import RBF
 
 C, TOL, CACHE = 10.0, 1e-6, 2000  # MB of kernel libsvm may keep

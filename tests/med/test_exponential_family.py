@@ -388,7 +388,7 @@ def test_a_fixed_margin_holds_for_all_rows_and_only_tight_ones_have_multipliers(
 
 def test_a_fixed_margin_is_reached_by_shifting_the_prior_not_by_a_large_C_alone(monkeypatch):
     """A Gaussian prior that is not shifted leaves every tight row short of the margin by lambda / C^2."""
-    monkeypatch.setattr(exponential_family_solving, "SMALL_C", 10.0)
+    monkeypatch.setattr(ExponentialFamilyProblem, "first_C", 10.0)
     monkeypatch.setattr(exponential_family_solving, "GROWTH", 1.0)
     problem = tight("fixed", 2, np.inf)
     solution = solve(problem, SHARP)

@@ -1,4 +1,4 @@
-"""Linear and kernel discriminants: Newton, pairs of multipliers and a generic solver meet in one optimum."""
+"""Linear and kernel discriminants: Newton's method in features, in a kernel matrix and a generic solver agree."""
 
 from dataclasses import replace
 from itertools import combinations, pairwise
@@ -10,12 +10,22 @@ from sklearn.svm import SVC
 
 from mixent.core.driver import Status, rounding
 from mixent.core.executors import Serial, Threads
-from mixent.med import solving
+from mixent.med import exponential_family, functions
 from mixent.med.constraints import PairConstraints, contrasts, pairs
+from mixent.med.exponential_family import JointDistribution, SequentialFamilyProblem
 from mixent.med.interior_point import local_minimum
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace
-from mixent.med.problem import LinearProblem, Plane, SequentialProblem, row_blocks
-from mixent.med.solving import KernelDiscriminant, LinearDiscriminant, Search, dual_coefficients
+from mixent.med.functions import (
+    FunctionProblem,
+    GaussianFunctions,
+    KernelDiscriminant,
+    LinearDiscriminant,
+    LinearGram,
+    MatrixGram,
+    constraints_on_functions,
+    dual_coefficients,
+)
+from mixent.med.solving import Search
 
 MARGINS = [Exponential(3.0), Laplace(2.0), Gaussian(1.5)]
 TIGHT = Search(gap=1e-12, max_iter=3000)
@@ -189,7 +199,7 @@ def test_two_classes_maximize_the_objective_of_theorem_2():
     active = lam > 0
     np.testing.assert_allclose(y[active] * f[active], 1 - 1 / (c - lam[active]), atol=1e-6)
     assert (y[~active] * f[~active] >= 1 - 1 / c - 1e-9).all()
-    np.testing.assert_allclose(solution.state.coef[0], (lam * y) @ X, atol=1e-6)
+    np.testing.assert_allclose(solution.state.parts[0].T[:, 0], (lam * y) @ X, atol=1e-6)
 
 
 @pytest.mark.parametrize("C", [3, 4])
@@ -211,7 +221,7 @@ def test_with_known_labels_many_classes_keep_equation_5_and_no_other_constraint(
         return total
 
     solution = linear(X, belief, weight, margin)
-    there = np.column_stack([solution.state.coef, solution.state.bias]).ravel()
+    there = np.column_stack([solution.state.parts[0].T.T, solution.state.bias]).ravel()
     assert solution.minimum == pytest.approx(value(there), rel=1e-10)
     start = there + 0.1 * np.random.default_rng(0).normal(size=len(there))
     peer = minimize(value, start, method="BFGS", options={"gtol": 1e-6})
@@ -224,16 +234,16 @@ def test_with_known_labels_many_classes_keep_equation_5_and_no_other_constraint(
 
 @pytest.mark.parametrize("C", [2, 3])
 @pytest.mark.parametrize("margin", MARGINS, ids=repr)
-def test_more_columns_than_rows_go_through_a_factor_to_the_same(margin, C):
+def test_more_columns_than_rows_go_through_a_kernel_matrix_to_the_same(margin, C):
     X, belief, weight = draw(6, n=15, d=40, C=C, apart=0.4)
     discriminant = LinearDiscriminant(X, C, np.inf)
-    assert discriminant.reduced.shape[1] <= 15
+    assert discriminant.gram.K.shape == (15, 15)
     constraints = PairConstraints.of(belief, weight)
     solution = discriminant.solve(constraints, margin, TIGHT)
     value, scores = searched(X, belief, weight, margin, np.inf)
     assert solution.minimum == pytest.approx(value, rel=1e-9)
     np.testing.assert_allclose(solution.scores, scores, atol=1e-5)
-    plane = discriminant.plane(solution, constraints)  # in the columns themselves
+    plane = discriminant.plane(solution)  # in the columns themselves
     np.testing.assert_allclose((X @ plane.coef.T + plane.bias) @ contrasts(C).T, scores, atol=1e-4)
 
 
@@ -285,48 +295,84 @@ def test_threads_change_no_bit():
 # --- Newton's parts -----------------------------------------------------------------------------------------------
 
 
+def functions_at(gram, coef, bias):
+    """Distributions with these coefficients (m, G) and bias."""
+    return JointDistribution((GaussianFunctions(coef, gram),), bias)
+
+
+def evaluated(problem, joint):
+    total = Serial().total(lambda block: problem.stats(joint, block), problem.source())
+    return problem.objective(joint, total), problem.gap(joint, total), total
+
+
 @pytest.mark.parametrize("margin", MARGINS, ids=repr)
 @pytest.mark.parametrize("bias_variance", BIASES, ids=["flat", "gaussian"])
-def test_gradient_and_curvature_are_derivatives_of_the_objective(margin, bias_variance):
+def test_the_gradient_is_the_derivative_of_the_objective(margin, bias_variance):
     X, belief, weight = draw(13, C=3, weights=True, soft=True)
-    constraints = PairConstraints.of(belief, weight)
-    problem = LinearProblem(constraints.differences @ contrasts(3), margin, bias_variance)
-    rows = row_blocks(X, constraints).rows
-    rng = np.random.default_rng(2)
-    v = 0.3 * rng.normal(size=8)
+    on_functions, _ = constraints_on_functions(PairConstraints.of(belief, weight))
+    gram = LinearGram(X)
+    problem = FunctionProblem.of(gram, on_functions, margin, bias_variance)
+    v = 0.3 * np.random.default_rng(2).normal(size=8)
 
     def at(v):
-        plane = Plane(v.reshape(2, 4)[:, :-1], v.reshape(2, 4)[:, -1])
-        return plane, problem.stats(plane, rows)
+        return functions_at(gram, v.reshape(2, 4)[:, :-1].T, v.reshape(2, 4)[:, -1])
 
-    def slope(v):
-        plane, total = at(v)
-        held = np.column_stack([plane.coef, plane.bias / bias_variance])
-        return np.concatenate(total.gradient) - held.ravel()
-
-    plane, total = at(v)
-    assert problem.objective(plane, total) == pytest.approx(-objective(X, belief, weight, margin, bias_variance)(v)[0])
-    held = np.tile([1.0, 1.0, 1.0, 1 / bias_variance], 2)
+    value, _, total = evaluated(problem, at(v))
+    assert value == pytest.approx(-objective(X, belief, weight, margin, bias_variance)(v)[0])
+    slope = np.column_stack([total.gradient[0].T, total.bias_gradient])
+    slope -= v.reshape(2, 4) * [1.0, 1.0, 1.0, 1 / bias_variance]
     for e in 1e-5 * np.eye(8):
-        numeric = (problem.objective(*at(v + e)) - problem.objective(*at(v - e))) / 2e-5
-        assert slope(v) @ e / 1e-5 == pytest.approx(numeric, rel=1e-6, abs=1e-6)
-        second = (slope(v + e) - slope(v - e)) / 2e-5
-        np.testing.assert_allclose(-(total.curvature + np.diag(held)) @ e / 1e-5, second, rtol=1e-5, atol=1e-4)
+        numeric = (evaluated(problem, at(v + e))[0] - evaluated(problem, at(v - e))[0]) / 2e-5
+        assert slope.ravel() @ e / 1e-5 == pytest.approx(numeric, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("C", [2, 3])
+@pytest.mark.parametrize("bias_variance", BIASES, ids=["flat", "gaussian"])
+def test_all_solutions_of_the_linear_system_give_one_step(bias_variance, C, monkeypatch):
+    """In the parameters, in the constraints, by conjugate gradients; for features and for their kernel matrix."""
+    X, belief, weight = draw(19, n=60, C=C, weights=True, soft=True)
+    on_functions, _ = constraints_on_functions(PairConstraints.of(belief, weight))
+    coef = 0.2 * np.random.default_rng(0).normal(size=(60, C - 1))
+    monkeypatch.setattr(functions, "PRECISION", 1e-24)
+    scores = []
+    for gram, T in ((LinearGram(X), X.T @ coef), (MatrixGram(X @ X.T), coef)):
+        problem = FunctionProblem.of(gram, on_functions, Laplace(2.0), bias_variance)
+        joint = functions_at(gram, T, np.full(C - 1, 0.1))
+        total = evaluated(problem, joint)[2]
+        for most_parameters, cheap in ((200, 75), (0, 1e9), (0, 0)):
+            monkeypatch.setattr(functions, "MAX_PARAMETERS", most_parameters)
+            monkeypatch.setattr(functions, "CHEAP", cheap)
+            scores.append(problem.training_scores(problem.update(joint, total, 1.0)))
+    for other in scores[1:]:
+        np.testing.assert_allclose(other, scores[0], atol=1e-6)
+
+
+def test_the_length_of_a_step_is_the_best():
+    X, belief, weight = draw(13, C=3, weights=True)
+    on_functions, _ = constraints_on_functions(PairConstraints.of(belief, weight))
+    problem = FunctionProblem.of(LinearGram(X), on_functions, Laplace(30.0), np.inf)
+    joint, total = problem.prior, evaluated(problem, problem.prior)[2]
+    moved = problem.update(joint, total, 1.0)
+    change, shift = moved.parts[0].T - joint.parts[0].T, moved.bias - joint.bias
+    values = [
+        evaluated(problem, functions_at(problem.gram, joint.parts[0].T + t * change, joint.bias + t * shift))[0]
+        for t in (0.0, 0.5, 0.9, 1.0, 1.1, 1.5)
+    ]
+    assert values[3] > values[0] and values[3] > values[1] and values[3] > values[5]
 
 
 def test_at_any_point_the_gap_bounds_the_distance_to_the_optimum():
     X, belief, weight = draw(14, C=3, weights=True, soft=True)
-    constraints = PairConstraints.of(belief, weight)
-    rows = row_blocks(X, constraints).rows
+    on_functions, _ = constraints_on_functions(PairConstraints.of(belief, weight))
     rng = np.random.default_rng(3)
     for margin in MARGINS:
         for bias_variance in BIASES:
             best = linear(X, belief, weight, margin, bias_variance).minimum
-            problem = LinearProblem(constraints.differences @ contrasts(3), margin, bias_variance)
+            problem = FunctionProblem.of(LinearGram(X), on_functions, margin, bias_variance)
             for size in (0.01, 0.3, 3.0):
-                plane = Plane(size * rng.normal(size=(2, 3)), size * rng.normal(size=2))
-                total = problem.stats(plane, rows)
-                assert problem.gap(plane, total) >= -problem.objective(plane, total) - best - 1e-9
+                joint = functions_at(problem.gram, size * rng.normal(size=(3, 2)), size * rng.normal(size=2))
+                value, gap, _ = evaluated(problem, joint)
+                assert gap >= -value - best - 1e-9
 
 
 def test_the_gap_holds_where_multipliers_miss_the_bias_equality():
@@ -334,36 +380,31 @@ def test_the_gap_holds_where_multipliers_miss_the_bias_equality():
     X, belief, weight = draw(14, C=2, weights=True)
     X = X + 5.0
     constraints = PairConstraints.of(belief, weight)
-    rows = row_blocks(X, constraints).rows
     rng = np.random.default_rng(5)
     for margin in MARGINS:
         fitted = LinearDiscriminant(X, 2, np.inf)
         best = fitted.solve(constraints, margin, TIGHT)
-        there = fitted.plane(best, constraints)
-        problem = LinearProblem(constraints.differences @ contrasts(2), margin, np.inf)
+        there = fitted.plane(best)
+        problem = FunctionProblem.of(LinearGram(X), constraints_on_functions(constraints)[0], margin, np.inf)
         assert abs(there.bias[0]) > 1
         for _ in range(40):
             size = 10.0 ** rng.uniform(-4, -1)
-            plane = Plane(there.coef + size * rng.normal(size=(1, 3)), there.bias + size * rng.normal(size=1))
-            total = problem.stats(plane, rows)
-            assert problem.gap(plane, total) >= -problem.objective(plane, total) - best.minimum - 1e-9
+            coef = there.coef.T + size * rng.normal(size=(3, 1))
+            value, gap, _ = evaluated(problem, functions_at(problem.gram, coef, there.bias + size * rng.normal(size=1)))
+            assert gap >= -value - best.minimum - 1e-9
 
 
 @pytest.mark.parametrize("C", [2, 3])
 @pytest.mark.parametrize("bias_variance", BIASES, ids=["flat", "gaussian"])
 @pytest.mark.parametrize("margin", [*MARGINS, Exponential(300.0), Laplace(300.0), Gaussian(100.0)], ids=repr)
-def test_local_problems_solved_as_they_are_end_where_newtons_steps_do(margin, bias_variance, C, monkeypatch):
+def test_local_problems_solved_as_they_are_end_where_newtons_steps_do(margin, bias_variance, C):
     X, belief, weight = draw(15, C=C, weights=True, soft=True)
     newton = linear(X, belief, weight, margin, bias_variance, replace(TIGHT, gap=1e-10))
-    seen = []
-    update = SequentialProblem.update
-    monkeypatch.setattr(SequentialProblem, "update", lambda self, *args: seen.append(1) or update(self, *args))
-    monkeypatch.setattr(LinearProblem, "newton_steps", 1)
-    local = linear(X, belief, weight, margin, bias_variance, replace(TIGHT, gap=1e-10))
-    assert seen
-    assert local.minimum == pytest.approx(newton.minimum, rel=1e-8)
-    np.testing.assert_allclose(local.scores, newton.scores, atol=1e-4)
-    assert local.run.n_passes <= 12  # the linear problem is its own local one
+    on_functions, _ = constraints_on_functions(PairConstraints.of(belief, weight))
+    problem = FunctionProblem.of(MatrixGram(X @ X.T), on_functions, margin, bias_variance)
+    local = replace(TIGHT, gap=1e-7).run(SequentialFamilyProblem(problem, 1e-13), problem.source(), problem.prior)
+    assert -local.objective == pytest.approx(newton.minimum, rel=1e-7)
+    assert local.n_passes <= 12  # the problem of functions is its own local one
 
 
 @pytest.mark.parametrize(
@@ -376,32 +417,6 @@ def test_rows_that_cannot_be_separated_are_solved_for_large_multipliers_too(seed
     solution = linear(X, belief, weight, margin, search=Search(gap=1e-6))
     assert solution.run.status is Status.CONVERGED
     assert solution.gap <= 1e-6 * weight.sum()
-
-
-def test_the_local_problem_at_a_point_is_the_problem_moved_there():
-    X, belief, weight = draw(16, C=3, weights=True, soft=True)
-    weight = with_zero(weight)
-    constraints = PairConstraints.of(belief, weight)
-    problem = LinearProblem(constraints.differences @ contrasts(3), Laplace(2.0), 4.0)
-    rng = np.random.default_rng(4)
-    rows = row_blocks(X, constraints, 0.3 * rng.random(constraints.signs.shape)).rows
-    plane = Plane(rng.normal(size=(2, 3)), rng.normal(size=2))
-    here = problem.local(plane, rows)
-
-    def by_local(v):
-        loss = here.weight @ problem.margin.loss(here.margins + here.A @ v)
-        return 0.5 * v @ here.Q @ v + here.g @ v + loss
-
-    def itself(v):
-        stepped = problem.step(plane, v)
-        return -problem.objective(stepped, problem.stats(stepped, rows))
-
-    origin = np.zeros(8)
-    for _ in range(5):
-        v = rng.normal(size=8)
-        assert by_local(v) - by_local(origin) == pytest.approx(
-            itself(v) - itself(origin), rel=1e-5
-        )  # and a touch that holds a flat bias
 
 
 # --- interior points ----------------------------------------------------------------------------------------------
@@ -554,7 +569,7 @@ def test_many_classes_keep_a_certain_margin_and_no_smaller_function_does():
         F = (X @ planes[:, :-1].T + planes[:, -1]) @ M.T
         return np.concatenate([F[np.arange(30), y] - F[np.arange(30), (y + k) % 3] - 1.0 for k in (1, 2)])
 
-    there = np.column_stack([solution.state.coef, solution.state.bias]).ravel()
+    there = np.column_stack([solution.state.parts[0].T.T, solution.state.bias]).ravel()
     assert kept(there).min() >= -1e-7
     peer = minimize(
         lambda v: 0.5 * (v.reshape(2, 3)[:, :-1] ** 2).sum(),
@@ -574,12 +589,58 @@ def test_a_row_of_no_weight_need_not_keep_a_certain_margin():
     np.testing.assert_allclose(solution.scores[:-1], linear(X, belief, np.ones(len(X)), Fixed(1.0)).scores, atol=1e-6)
 
 
-def test_nearly_hard_margins_are_solved_in_the_multipliers_with_the_same_result():
-    X, belief, weight = draw(18, n=20, weights=True)
-    margin = Exponential(solving.LARGE_C)
-    through = linear(X, belief, weight, margin)
-    problem = LinearProblem(PairConstraints.of(belief, weight).differences @ contrasts(2), margin, np.inf)
-    source = row_blocks(X, PairConstraints.of(belief, weight))
-    newton = solving._run(problem, source, replace(TIGHT, gap=1e-7), problem.start(3))
-    assert through.minimum == pytest.approx(-newton.objective, rel=1e-6)
-    np.testing.assert_allclose(through.state.coef, newton.params.coef, atol=1e-4)
+@pytest.mark.parametrize("margin", [Laplace(1e4), Exponential(1e4), Laplace(1e6), Gaussian(1e4)], ids=repr)
+@pytest.mark.parametrize("solve", [linear, kernel])
+@pytest.mark.parametrize("C", [2, 3])
+def test_a_large_c_on_rows_that_cannot_be_separated_ends(margin, solve, C):
+    X, belief, weight = draw(18, n=120, C=C, apart=0.5)
+    solution = solve(X, belief, weight, margin, search=Search(1e-6))
+    assert solution.run.status is Status.CONVERGED and solution.run.n_passes < 60
+    assert solution.gap <= 1e-6 * weight.sum()
+
+
+@pytest.mark.parametrize("solve", [linear, kernel])
+@pytest.mark.parametrize("C", [2, 3])
+def test_a_small_c_gives_the_function_of_its_multipliers(solve, C):
+    """The gap of the zero function is small there, but not beside its loss."""
+    X, belief, weight = draw(20, C=C)
+    for margin in (Laplace(0.001), Gaussian(0.003), Laplace(0.03)):
+        solution = solve(X, belief, weight, margin, search=Search(1e-6))
+        alpha = dual_coefficients(solution, PairConstraints.of(belief, weight), contrasts(C))
+        implied = (X @ X.T @ alpha) @ contrasts(C).T
+        implied = implied - implied.mean(axis=0)
+        scores = solution.scores - solution.scores.mean(axis=0)
+        assert np.abs(scores).max() > 0
+        np.testing.assert_allclose(scores, implied, atol=2e-2 * np.abs(implied).max())
+
+
+@pytest.mark.parametrize("margin", [*MARGINS, Laplace(300.0)], ids=repr)
+@pytest.mark.parametrize("bias_variance", BIASES, ids=["flat", "gaussian"])
+def test_a_singular_kernel_matrix_and_equal_rows_are_solved(margin, bias_variance):
+    X, belief, weight = draw(21, n=30, d=2, C=3)
+    X, belief, weight = np.vstack([X, X]), np.vstack([belief, belief]), np.r_[weight, weight]
+    solution = kernel(X, belief, weight, margin, bias_variance, Search(1e-9))
+    assert solution.run.status is Status.CONVERGED and solution.gap <= 1e-9 * weight.sum()
+    assert solution.minimum == pytest.approx(linear(X, belief, weight, margin, bias_variance).minimum, rel=1e-8)
+
+
+def test_known_labels_have_a_constraint_for_each_rival_only():
+    X, belief, weight = draw(22, C=4)
+    constraints = PairConstraints.of(belief, weight)
+    on_functions, label = constraints_on_functions(constraints)
+    np.testing.assert_array_equal(label, belief.argmax(axis=1))
+    assert on_functions.signs.shape == (40, 4) and (on_functions.effective.sum(axis=1) == 3).all()
+    through_pairs = replace(
+        on_functions,
+        signs=constraints.signs,
+        pattern=constraints.differences @ contrasts(4),
+        imposed=constraints.imposed,
+        offset=np.zeros((40, 6)),
+        common=None,
+    )
+    gram = LinearGram(X - X.mean(axis=0))
+    problem = FunctionProblem.of(gram, through_pairs, Laplace(2.0), np.inf)
+    run = TIGHT.run(problem, problem.source(), problem.prior)
+    solution = linear(X, belief, weight, Laplace(2.0))
+    assert -run.objective == pytest.approx(solution.minimum, rel=1e-9)
+    np.testing.assert_allclose(solution.multipliers, problem.multipliers(run.params), atol=1e-5)

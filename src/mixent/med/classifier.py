@@ -35,10 +35,10 @@ from mixent.data import Categorical, Table, TableLike, check_spread, read_featur
 from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import MEDBase, TrainedDiscriminant
+from mixent.med.functions import dual_coefficients
 from mixent.med.margins import MarginPrior, check_some_margin
 from mixent.med.options import Margin
-from mixent.med.problem import Plane
-from mixent.med.solving import Discriminant, dual_coefficients
+from mixent.med.solving import Discriminant
 from mixent.med.training_sets import FeatureTrainingSet, KernelTrainingSet, Subset, TrainingSet, in_batches
 from mixent.show import Short
 
@@ -316,7 +316,7 @@ class MEDClassifier(MEDBase):
         constraints, solution = trained.constraints, trained.solution
         contrast = contrasts(constraints.n_classes)
         if isinstance(training_set, FeatureTrainingSet):
-            plane: Plane = trained.discriminant.plane(solution, constraints)  # type: ignore[attr-defined]
+            plane = trained.discriminant.plane(solution)  # type: ignore[attr-defined]
             self.function_ = DiscriminantFunction(plane.coef.T @ contrast.T, contrast @ plane.bias)
             return
         coefficients = dual_coefficients(solution, constraints, contrast)

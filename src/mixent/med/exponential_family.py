@@ -13,6 +13,7 @@ with the Hessian of its prior.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,6 @@ from mixent.med.families import Distribution
 from mixent.med.features import RowFeatures
 from mixent.med.interior_point import local_minimum
 from mixent.med.margins import MarginPrior
-from mixent.med.problem import PROXIMAL, imbalance_penalty
 from mixent.show import Short
 
 MAX_ITER = 100  # conjugate gradient iterations
@@ -37,6 +37,7 @@ EXACT, LOOSE = 1e-10, 1e-5  # their relative squared residual; the second from M
 MANY = 1000
 MAX_DIRECT, MAX_ENTRIES = 600, 2 * 10**5  # constraints, and entries of their features, of a system solved directly
 CUT = 1e-14  # relative eigenvalues of the kernel matrix that count as zero
+PROXIMAL = 1e-8  # curvature added for a flat bias, per unit of weight: without any, rounding errors would move it
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,6 +78,11 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
     bias_variance: float  # inf: flat prior
     safe_step: float = 2.0**-30
 
+    @property
+    def first_C(self) -> float:
+        """A value of C at which a Newton step from the prior is good."""
+        return 1.0
+
     def source(self) -> Blocks:
         widest = max(phi.row_bytes for phi in self.features)
         return Blocks(NumberedRows.of(self.constraints.weight), 32 * self.constraints.signs.shape[1] + widest)
@@ -86,8 +92,16 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
 
     def scores(self, params: JointDistribution, features: tuple[RowFeatures, ...]) -> Array:
         """(n, S) expected outputs of the rows with these features."""
-        without_bias = [phi.dot(params.parts[f].mean) + phi.offset for phi, f in zip(features, self.family_of)]
-        return np.column_stack(without_bias) + self.contrast @ params.bias
+        without_bias = self.outputs([part.mean for part in params.parts], features) + self.offsets(features)
+        return without_bias + self.contrast @ params.bias
+
+    def outputs(self, means: list[Array], features: tuple[RowFeatures, ...]) -> Array:
+        """(n, S) features times mean parameters of the families."""
+        return np.column_stack([phi.dot(means[f]) for phi, f in zip(features, self.family_of)])
+
+    def offsets(self, features: tuple[RowFeatures, ...]) -> Array:
+        """(n, S) the parts of the outputs that do not depend on the parameters."""
+        return np.column_stack([phi.offset for phi in features])
 
     def training_scores(self, params: JointDistribution) -> Array:
         """(n, S) expected outputs of the training rows."""
@@ -114,7 +128,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
     ) -> FamilyStats:
         """Statistics at these multipliers (n, P); `loss` (n, P) is the potential of constraints without effect."""
         alpha = constraints.output_weights(constraints.weight[:, None] * lam)
-        constant = constraints.margins(np.column_stack([phi.offset for phi in features])) + constraints.offset
+        constant = constraints.margins(self.offsets(features)) + constraints.offset
         potential = np.where(constraints.effective, self.margin.potential(lam) - lam * constant, loss)
         gradient = self.weighted_features(alpha, features)
         weight = constraints.weight
@@ -161,17 +175,23 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
     # --- one step -----------------------------------------------------------------------------------------------
 
     def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
-        prior, constraints = self.prior, self.constraints
+        prior = self.prior
         residuals = tuple(p.T + g - part.T for p, g, part in zip(prior.parts, total.gradient, params.parts))
-        loss_curvature = self.margin.loss_curvature(self.multipliers(params))
-        curvature = constraints.weight[:, None] * np.where(constraints.effective, loss_curvature, 0.0)
-        active = ActiveSet(self, params, curvature)
+        active = self.active_set(params, self.curvature(self.multipliers(params)))
         bias_residual = total.bias_gradient - (params.bias - prior.bias) / self.bias_variance
         bias_curvature = 1.0 / self.bias_variance + PROXIMAL * total.weight
         right = active.dot([part.hessian_product(r) for part, r in zip(params.parts, residuals)])
         z, bias_step = active.solve(right, bias_residual, bias_curvature)
         correction = active.weighted_features(z)
         return self.step(params, tuple(step * (r - c) for r, c in zip(residuals, correction)), step * bias_step)
+
+    def active_set(self, params: JointDistribution, curvature: Array) -> ActiveSet:
+        """The system of a Newton step at these parameters."""
+        return ActiveSet(self, params, curvature)
+
+    def curvature(self, lam: Array) -> Array:
+        """(n, P) curvatures of the losses at these multipliers, times the weights."""
+        return np.where(self.constraints.effective, self.margin.loss_curvature(lam), 0.0) * self.constraints.weight[:, None]
 
     def step(self, params: JointDistribution, steps: tuple[Array, ...], bias_step: Array) -> JointDistribution:
         """The distributions after a step, halved until it stays in the domain (the objective is -inf at its border)."""
@@ -192,22 +212,31 @@ class ActiveSet:
         """`curvature` (n, P) is the diagonal of S, zero for constraints that are not active."""
         self.problem, self.params = problem, params
         self.index = rows, k = np.nonzero(curvature > 0)
-        self.rows, self.row_of = np.unique(rows, return_inverse=True)  # row_of (K,): positions among `rows`
+        self.rows, self.starts, n_of = np.unique(rows, return_index=True, return_counts=True)
+        self.row_of = np.repeat(np.arange(len(self.rows)), n_of)  # (K,) positions among `rows`
         self.features = tuple(phi.take(self.rows) for phi in problem.features)
         self.coef = problem.constraints.coefficients(rows, k)  # (K, S)
         self.inverse_curvature = 1.0 / curvature[rows, k]  # S^-1
         self.B = self.coef @ problem.contrast  # (K, G) coefficients of the bias
+        self.precision = EXACT if problem.constraints.n_rows < MANY else LOOSE
+        self.converged = True  # whether conjugate gradients reached it
 
     def weighted_features(self, z: Array) -> tuple[Array, ...]:
         """Phi^T z, per family."""
-        alpha = np.zeros((len(self.rows), self.coef.shape[1]))
-        np.add.at(alpha, self.row_of, z[:, None] * self.coef)
-        return self.problem.weighted_features(alpha, self.features)
+        return self.problem.weighted_features(self.output_weights(z), self.features)
+
+    def output_weights(self, z: Array) -> Array:
+        """(rows, S) weights of the outputs of the active rows."""
+        weighted = z[:, None] * self.coef
+        return weighted if len(self.starts) == len(z) else np.add.reduceat(weighted, self.starts, axis=0)
 
     def dot(self, mean_steps: list[Array]) -> Array:
         """(K,) Phi times a step of the mean parameters."""
-        scores = np.column_stack([phi.dot(mean_steps[f]) for phi, f in zip(self.features, self.problem.family_of)])
-        return np.asarray((scores[self.row_of] * self.coef).sum(axis=1))
+        return self.margins(self.problem.outputs(mean_steps, self.features))
+
+    def margins(self, outputs: Array) -> Array:
+        """(K,) margins for outputs (rows, S) of the active rows."""
+        return np.einsum("ks,ks->k", outputs[self.row_of], self.coef)
 
     def kernel_product(self, z: Array) -> Array:
         """K z with the kernel matrix K = Phi H Phi^T, which is not formed."""
@@ -255,6 +284,17 @@ class ActiveSet:
         solve = self._solve_directly if self.is_small else self._solve_by_conjugate_gradients
         return solve(right, bias_right, bias_curvature)
 
+    def preconditioner(self) -> Callable[[Array], Array]:
+        """An approximate inverse of S^-1 + K, for vectors and matrices: with a multiple of the identity in place of K."""
+        D = self.inverse_curvature + self.kernel_size()
+        return lambda right: np.asarray((right.T / D).T)
+
+    def kernel_size(self) -> float:
+        """An estimate of the mean of the diagonal of K."""
+        n = len(self.inverse_curvature)
+        signs = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+        return max(float(signs @ self.kernel_product(signs)) / n, 0.0)
+
     def _solve_directly(self, right: Array, bias_right: Array, bias_curvature: float) -> tuple[Array, Array]:
         B = self.B
         matrix = self.gram()
@@ -269,29 +309,27 @@ class ActiveSet:
     def _solve_by_conjugate_gradients(
         self, right: Array, bias_right: Array, bias_curvature: float
     ) -> tuple[Array, Array]:
-        """Conjugate gradients, preconditioned by the same system with a multiple of the identity in place of K.
+        """Conjugate gradients, preconditioned by the same system with an approximation in place of S^-1 + K.
 
         The second equation then holds at the start and after every iteration, however small the bias curvature is.
         """
         B, G = self.B, self.B.shape[1]
-        n = len(B)
-        signs = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
-        D = self.inverse_curvature + max(float(signs @ self.kernel_product(signs)) / n, 0.0)
-        scaled_B = B / D[:, None]
+        approximate_solve = self.preconditioner()
+        scaled_B = approximate_solve(B)
         inverse_schur = np.linalg.inv(B.T @ scaled_B + bias_curvature * np.eye(G)) if G else np.zeros((0, 0))
 
         def precondition(r: Array) -> tuple[Array, Array]:
             y = inverse_schur @ (scaled_B.T @ r)
-            return r / D - scaled_B @ y, y
+            return approximate_solve(r) - scaled_B @ y, y
 
         b = inverse_schur @ bias_right
         z = scaled_B @ b
         r = right + B @ b - self.inverse_curvature * z - self.kernel_product(z)
         p, y = precondition(r)
         first = size = float(r @ p)
-        tol = EXACT if self.problem.constraints.n_rows < MANY else LOOSE
         for _ in range(MAX_ITER):
-            if not size > tol * first:
+            self.converged = not size > self.precision * first
+            if self.converged:
                 break
             q = self.inverse_curvature * p + self.kernel_product(p) + B @ y
             length = size / float(p @ q)
@@ -300,6 +338,15 @@ class ActiveSet:
             size, previous = float(r @ next_p), size
             p, y = next_p + (size / previous) * p, next_y + (size / previous) * y
         return z, b
+
+
+def imbalance_penalty(bias_gradient: Array, bias: Array) -> float:
+    """The amount to subtract from the dual's value where the multipliers violate the equality of a flat bias.
+
+    The exact amount is  bias_gradient * (optimal bias).  The optimal bias is assumed to be at most 1 + 2 |bias|, which
+    is accurate enough for a stopping rule. For two classes the final gap uses `balance_multipliers` instead.
+    """
+    return float(np.abs(bias_gradient) @ (1.0 + 2.0 * np.abs(bias)))
 
 
 @dataclass(frozen=True)
@@ -329,7 +376,7 @@ class SequentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fami
         """
         problem = self.problem
         constraints = problem.constraints
-        every = ActiveSet(problem, params, np.where(constraints.effective, constraints.weight[:, None], 0.0))
+        every = problem.active_set(params, np.where(constraints.effective, constraints.weight[:, None], 0.0))
         to_prior = [p.T - part.T for p, part in zip(problem.prior.parts, params.parts)]
         m = problem.margins(params)[every.index]
         m = m + every.dot([part.hessian_product(t) for part, t in zip(params.parts, to_prior)])

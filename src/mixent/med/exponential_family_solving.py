@@ -16,11 +16,11 @@ from mixent.med.exponential_family import (
     SequentialFamilyProblem,
 )
 from mixent.med.margins import Fixed, Gaussian
-from mixent.med.problem import balancing_factors
-from mixent.med.solving import FIRST_C, MAX_GROWTH, Search, method_of_multipliers
+from mixent.med.solving import Search, method_of_multipliers
 
 NEWTON_STEPS = 30  # Newton steps before the local problems are solved exactly
-SMALL_C, GROWTH = 1.0, 3.0  # first C of the method of multipliers, and the factor by which it grows
+GROWTH, MAX_GROWTH = 3.0, 1e8  # factor by which C grows in the method of multipliers, and in all
+MAX_BALANCING, BALANCED = 30, 1e-15  # changes of the multipliers, and the relative imbalance at which they end
 MAX_LOCAL, MAX_ENTRIES = 2 * MAX_DIRECT, 5 * 10**7  # constraints of a local problem, and entries of their features
 
 
@@ -56,12 +56,27 @@ def stats_at(problem: ExponentialFamilyProblem, lam: Array) -> FamilyStats:
 
 
 def balance_multipliers(problem: ExponentialFamilyProblem, lam: Array) -> Array:
-    """The multipliers, scaled down to satisfy the equality of a single flat bias."""
-    if problem.contrast.shape[1] != 1 or np.isfinite(problem.bias_variance):
+    """The multipliers, changed slightly to satisfy the equalities of a flat bias.
+
+    The change of each is proportional to its distance from both bounds, so that none crosses a bound.
+    """
+    if len(problem.prior.bias) == 0 or np.isfinite(problem.bias_variance):
         return lam
-    constraints = problem.constraints
-    bias_coef = constraints.margins(np.tile(problem.contrast.T, (len(lam), 1)))
-    return lam * balancing_factors(constraints.weight[:, None] * lam * bias_coef)
+    constraints, upper = problem.constraints, problem.margin.upper
+    t, k = np.nonzero((lam > 0) & (constraints.weight > 0)[:, None])
+    B = constraints.coefficients(t, k) @ problem.contrast  # (K, G)
+    weight, values = constraints.weight[t], lam[t, k]
+    for _ in range(MAX_BALANCING):
+        excess = (weight * values) @ B
+        if np.abs(excess).max(initial=0.0) <= BALANCED * float(weight @ values):
+            break
+        room = values if np.isinf(upper) else values * (1.0 - values / upper)
+        relative = B @ np.linalg.lstsq((B * (weight * room)[:, None]).T @ B, excess, rcond=None)[0]
+        change = -room * relative / max(1.0, 2.0 * float(np.abs(relative).max(initial=0.0)))
+        values = values + change
+    out = np.zeros_like(lam)
+    out[t, k] = values
+    return out
 
 
 def maximize(problem: ExponentialFamilyProblem, search: Search, start: JointDistribution) -> Run:
@@ -102,14 +117,14 @@ def _solve_fixed_margin(problem: ExponentialFamilyProblem, search: Search, start
         nonlocal params
         shifted = replace(constraints, offset=constraints.offset - lam / C**2)
         penalized = replace(problem, margin=Gaussian(C, margin.target), constraints=shifted)
-        observers = (*search.observers, _halt_beyond(penalized, max_divergence))
-        run = maximize(penalized, replace(search, observers=observers), params)
+        beyond = [] if np.isinf(max_divergence) else [_halt_beyond(penalized, max_divergence)]
+        run = maximize(penalized, replace(search, observers=(*search.observers, *beyond)), params)
         params = run.params
         return run, penalized.multipliers(params), problem.margins(params), None
 
     required = constraints.effective & (constraints.weight > 0)[:, None]
-    max_C = MAX_GROWTH * FIRST_C
-    run, lam, _, _ = method_of_multipliers(margin, required, solve_penalized, SMALL_C, GROWTH, max_C)
+    C = problem.first_C
+    run, lam, _, _ = method_of_multipliers(margin, required, solve_penalized, C, GROWTH, MAX_GROWTH * C)
     lam = balance_multipliers(problem, lam)
     dual = problem.dual(params, stats_at(problem, lam))
     return JointSolution(run, params, lam, problem.divergence(params), dual)

@@ -19,8 +19,13 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.core.linalg import solver_of
-from mixent.med.exponential_family import ActiveSet, ExponentialFamilyProblem, FamilyStats, JointDistribution
-from mixent.med.problem import PROXIMAL
+from mixent.med.exponential_family import (
+    PROXIMAL,
+    ActiveSet,
+    ExponentialFamilyProblem,
+    FamilyStats,
+    JointDistribution,
+)
 
 MAX_CONSTRAINTS = 2500  # of a kernel matrix
 MAX_RANK, MAX_ENTRIES = 1000, 2 * 10**7  # of a factor of a larger one

@@ -11,16 +11,10 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.med.constraints import PairConstraints, contrasts
-from mixent.med.solving import (
-    Discriminant,
-    KernelDiscriminant,
-    LinearDiscriminant,
-    Search,
-    Solution,
-    dual_coefficients,
-)
+from mixent.med.functions import KernelDiscriminant, LinearDiscriminant, dual_coefficients
+from mixent.med.solving import Discriminant, Search, Solution
 
-ROUGH, PRECISE = 1e-5, 1e-9  # duality gap per row in folds: for the slow ascent in pairs, and for Newton's method
+FOLD_GAP = 1e-5  # duality gap per row of models of cross-validation: far below the error of their log-loss
 BATCH_ROWS = 4096  # rows scored at once
 
 
@@ -74,8 +68,8 @@ class TrainingSet(ABC):
         """(m, C) scores of other rows."""
 
     def for_folds(self, search: Search) -> Search:
-        """The search for models of cross-validation; Newton's method reaches the smaller gap in one more step."""
-        return replace(search, gap=min(search.gap, PRECISE))
+        """The search for models of cross-validation."""
+        return replace(search, gap=max(search.gap, FOLD_GAP))
 
 
 @dataclass(frozen=True)
@@ -88,7 +82,7 @@ class FeatureTrainingSet(TrainingSet):
         return LinearDiscriminant(self.features[subset.rows], subset.n_classes, bias_variance)
 
     def scores(self, subset, fitted, solution, constraints, rows):
-        plane = fitted.plane(solution, constraints)
+        plane = fitted.plane(solution)
         return (self.features[rows] @ plane.coef.T + plane.bias) @ contrasts(subset.n_classes).T
 
 
@@ -101,13 +95,10 @@ class KernelTrainingSet(TrainingSet):
 
     def discriminant(self, subset: Subset, bias_variance: float) -> KernelDiscriminant:
         all_rows = len(subset.rows) == len(self.K) and (np.diff(subset.rows) == 1).all()
-        K = self.K if all_rows else self.K[np.ix_(subset.rows, subset.rows)]
-        return KernelDiscriminant(K, subset.n_classes, bias_variance)
-
-    def for_folds(self, search: Search) -> Search:
-        return replace(search, gap=max(search.gap, ROUGH))
+        return KernelDiscriminant(self.K, subset.n_classes, bias_variance, None if all_rows else subset.rows)
 
     def scores(self, subset, fitted, solution, constraints, rows):
-        alpha = dual_coefficients(solution, constraints, contrasts(subset.n_classes))
-        f = self.K[np.ix_(rows, subset.rows)] @ alpha + solution.state.bias
+        alpha = np.zeros((len(self.K), subset.n_classes - 1))
+        alpha[subset.rows] = dual_coefficients(solution, constraints, contrasts(subset.n_classes))
+        f = self.K[rows] @ alpha + solution.state.bias
         return f @ contrasts(subset.n_classes).T

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mixent.core.driver import OutsideDomainError
-from mixent.med.training_sets import GaussianTrainingSet
+from mixent.med.gaussian_training import GaussianTrainingSet
 
 from ...med.test_gaussians import draw, part, some, training_set
 

@@ -1,0 +1,536 @@
+"""Linear and kernel discriminant functions: Gaussian processes as an exponential family (001, Theorem 2).
+
+The G functions f_g = sum_t alpha_tg k(x_t, .) have natural parameters alpha (n, G), mean parameters K alpha, the Hessian
+K and the relative entropy  tr(alpha^T K alpha) / 2  to their prior. K is a kernel matrix, or X X^T for linear functions,
+which is never formed. A Newton step of `ExponentialFamilyProblem` involves the rows with active constraints only, and
+its length minimizes the objective along the step, which takes no product with K.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.core.executors import Serial
+from mixent.core.linalg import solver_of
+from mixent.med.constraints import Constraints, PairConstraints, contrasts, pairs
+from mixent.med.exponential_family import (
+    PROXIMAL,
+    ActiveSet,
+    ExponentialFamilyProblem,
+    FamilyStats,
+    JointDistribution,
+    imbalance_penalty,
+)
+from mixent.med.exponential_family_solving import JointSolution, balance_multipliers, solve, stats_at
+from mixent.med.families import Distribution
+from mixent.med.features import RowFeatures
+from mixent.med.margins import Fixed, MarginPrior
+from mixent.med.solving import Discriminant, Search, Solution
+
+MOST = 0.7  # share of active rows above which the kernel matrix of the active rows is not copied
+MAX_PARAMETERS = 200  # parameters of linear functions up to which a step is solved in the parameters
+MAX_DIRECT = 5000  # constraints up to which the system of a step is solved directly if conjugate gradients fail
+CHEAP = 75  # products with K that take as long as a direct solution which is preferred
+PRECISION = 1e-8  # relative squared residual of conjugate gradients
+NEAR = 1.0 - 1e-12  # share of their upper bound that multipliers may reach
+MAX_STEPS, FLAT = 40, 0.1  # steps of a line search, and the share of the initial slope at which it ends
+MANY_ROWS, SHARE = 1000, 4  # from so many rows on, every fourth is solved first
+SAMPLED_C = 30.0  # largest multiple of the first C for that
+GROWTH, ROUGH = 3.0, 1e-3  # a large C is approached through smaller ones: the factor between them, and their gap per row
+
+
+class Gram(ABC):
+    """The matrix K (n, n) of inner products of the rows, and the parameters T of the functions."""
+
+    n_rows: int
+
+    @property
+    @abstractmethod
+    def mean_square(self) -> float:
+        """Mean of the diagonal."""
+
+    @abstractmethod
+    def cost(self, G: int) -> float:
+        """Time of the product with a matrix (n, G), in floating-point operations of a Cholesky factorization."""
+
+    @abstractmethod
+    def product(self, alpha: Array) -> Array:
+        """(n, G) K alpha."""
+
+    @abstractmethod
+    def parameters(self, alpha: Array, rows: Any = slice(None)) -> Array:
+        """(m, G) parameters of the functions sum_t alpha_tg k(x_t, .) over some rows."""
+
+    @abstractmethod
+    def values(self, T: Array) -> Array:
+        """(n, G) values of the functions at the rows."""
+
+    @abstractmethod
+    def inner(self, T: Array, other: Array, values: Array) -> float:
+        """Inner product of two functions in their Hilbert space; `values` are those of the other."""
+
+    @abstractmethod
+    def take(self, rows: np.ndarray) -> Gram:
+        """The same for some rows."""
+
+    @abstractmethod
+    def to_array(self) -> Array:
+        """(n, n)."""
+
+
+class LinearGram(Gram):
+    """X X^T; the parameters are the coefficients of the features."""
+
+    def __init__(self, X: Array) -> None:
+        self.X, self.n_rows = X, len(X)
+
+    def cost(self, G: int) -> float:
+        return 4.0 * self.X.size * G
+
+    @property
+    def mean_square(self) -> float:
+        return float(np.einsum("td,td->", self.X, self.X)) / max(self.n_rows, 1)
+
+    def product(self, alpha: Array) -> Array:
+        return self.X @ (self.X.T @ alpha)
+
+    def parameters(self, alpha: Array, rows: Any = slice(None)) -> Array:
+        return self.X[rows].T @ alpha
+
+    def values(self, T: Array) -> Array:
+        return self.X @ T
+
+    def inner(self, T: Array, other: Array, values: Array) -> float:
+        return float(np.vdot(T, other))
+
+    def take(self, rows: np.ndarray) -> LinearGram:
+        return LinearGram(self.X[rows])
+
+    def to_array(self) -> Array:
+        return self.X @ self.X.T
+
+
+class MatrixGram(Gram):
+    """Some rows and columns of a kernel matrix (None: all); the parameters are the coefficients alpha of the rows."""
+
+    def __init__(self, K: Array, rows: np.ndarray | None = None) -> None:
+        self.K, self.rows, self.n_rows = K, rows, len(K) if rows is None else len(rows)
+
+    def cost(self, G: int) -> float:
+        return (15.0 + 2.0 * G) * self.K.size  # with few columns most of the time goes into reading K
+
+    @property
+    def mean_square(self) -> float:
+        return float(np.diagonal(self.K).mean())
+
+    def product(self, alpha: Array) -> Array:
+        if self.rows is None:
+            return self.K @ alpha
+        spread = np.zeros((len(self.K), alpha.shape[1]))
+        spread[self.rows] = alpha
+        return (self.K @ spread)[self.rows]
+
+    def parameters(self, alpha: Array, rows: Any = slice(None)) -> Array:
+        out = np.zeros((self.n_rows, alpha.shape[1]))
+        out[rows] = alpha
+        return out
+
+    def values(self, T: Array) -> Array:
+        return self.product(T)
+
+    def inner(self, T: Array, other: Array, values: Array) -> float:
+        return float(np.vdot(T, values))
+
+    def take(self, rows: np.ndarray) -> MatrixGram:
+        rows = rows if self.rows is None else self.rows[rows]
+        if len(rows) >= MOST * len(self.K):
+            return MatrixGram(self.K, rows)
+        return MatrixGram(self.K[np.ix_(rows, rows)])
+
+    def to_array(self) -> Array:
+        return self.K if self.rows is None else self.K[np.ix_(self.rows, self.rows)]
+
+
+@dataclass(frozen=True)
+class GaussianFunctions(Distribution):
+    """Gaussian processes; `mean` holds the expected functions at the rows."""
+
+    T: Array  # (m, G)
+    gram: Gram  # type: ignore[assignment]
+    known_mean: Array | None = None  # (n, G)
+
+    @cached_property
+    def mean(self) -> Array:  # type: ignore[override]
+        return self.gram.values(self.T) if self.known_mean is None else self.known_mean
+
+    @property
+    def log_partition(self) -> float:
+        return 0.5 * self.gram.inner(self.T, self.T, self.mean)
+
+    def hessian_product(self, f: Array) -> Array:
+        return self.gram.values(f)
+
+    def with_natural_parameters(self, T: Array) -> GaussianFunctions:
+        return GaussianFunctions(T, self.gram)
+
+    def divergence(self, prior: Distribution) -> float:
+        return self.log_partition
+
+    def step_to(self, other: GaussianFunctions) -> FunctionStep:
+        return FunctionStep(other.T - self.T, other.mean - self.mean)
+
+
+@dataclass(frozen=True)
+class FunctionStep:
+    """A change of the functions."""
+
+    T: Array  # (m, G)
+    mean: Array  # (n, G)
+
+
+class Values(RowFeatures):
+    """The values of the functions at some rows."""
+
+    def __init__(self, gram: Gram, rows: np.ndarray | slice = slice(None)) -> None:
+        self.gram, self.rows = gram, rows
+
+    @property
+    def row_bytes(self) -> int:
+        return 8
+
+    def dot(self, mean: Array) -> Array:
+        return mean[self.rows]
+
+    def weighted_sum(self, alpha: Array) -> Array:
+        return self.gram.parameters(alpha, self.rows)
+
+    def take(self, rows: np.ndarray | slice) -> Values:
+        return Values(self.gram, rows)
+
+    def to_array(self) -> Array:
+        return self.gram.parameters(np.eye(self.gram.n_rows)).T[self.rows]
+
+
+@dataclass(frozen=True)
+class FunctionProblem(ExponentialFamilyProblem):
+    """max  - |f|^2 / 2 - |b|^2 / (2 bias_variance) - sum w loss,  |f| the norm of the Hilbert space of the kernel.
+
+    The outputs are the functions f_g + b_g.
+    """
+
+    memo: list = field(default_factory=list, repr=False, compare=False)  # the functions of the last multipliers
+
+    @classmethod
+    def of(cls, gram: Gram, constraints: Constraints, margin: MarginPrior, bias_variance: float) -> FunctionProblem:
+        G = constraints.pattern.shape[1]
+        zero = GaussianFunctions(gram.parameters(np.zeros((gram.n_rows, G))), gram, np.zeros((gram.n_rows, G)))
+        prior = JointDistribution((zero,), np.zeros(G))
+        return cls((Values(gram),), (0,), constraints, margin, prior, np.eye(G), bias_variance)
+
+    @property
+    def gram(self) -> Gram:
+        return self.prior.parts[0].gram  # type: ignore[attr-defined]
+
+    def outputs(self, means: list[Array], features: tuple[RowFeatures, ...]) -> Array:
+        return features[0].dot(means[0])
+
+    def offsets(self, features: tuple[RowFeatures, ...]) -> Array:
+        return np.zeros((1, len(self.contrast)))
+
+    def weighted_features(self, alpha: Array, features: tuple[RowFeatures, ...]) -> tuple[Array, ...]:
+        return (features[0].weighted_sum(alpha),)
+
+    def active_set(self, params: JointDistribution, curvature: Array) -> ActiveRows:
+        return ActiveRows(self, params, curvature)
+
+    @property
+    def first_C(self) -> float:
+        """The C at which the curvature of a loss, about C^2, is that of the relative entropy."""
+        size = self.gram.mean_square
+        return abs(self.margin.target) / np.sqrt(size) if size > 1e-200 else 1.0
+
+    def at_multipliers(self, total: FamilyStats) -> GaussianFunctions:
+        """The functions with the coefficients of the multipliers, whose relative entropy is part of the dual."""
+        if not self.memo or self.memo[0].T is not total.gradient[0]:
+            self.memo[:] = [GaussianFunctions(total.gradient[0], self.gram)]
+        return self.memo[0]
+
+    def dual(self, params: JointDistribution, total: FamilyStats) -> float:
+        slope = total.bias_gradient
+        value = total.potential - self.at_multipliers(total).log_partition
+        if np.isfinite(self.bias_variance):
+            return value - 0.5 * self.bias_variance * float(slope @ slope)
+        return value - imbalance_penalty(slope, params.bias)
+
+    def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
+        part: Any = params.parts[0]
+        to_multipliers = part.step_to(self.at_multipliers(total))
+        active = self.active_set(params, self.curvature(self.multipliers(params)))
+        bias_residual = total.bias_gradient - params.bias / self.bias_variance
+        bias_curvature = 1.0 / self.bias_variance + PROXIMAL * total.weight
+        change, bias_step = active.newton_step(to_multipliers, bias_residual, bias_curvature)
+        length = self.best_length(params, change, bias_step)
+        if length is None:  # an inexact solution of the system; the step to the multipliers always descends
+            change, bias_step = to_multipliers, 0.0 * bias_step
+            length = self.best_length(params, change, bias_step) or 0.0
+        length *= step
+        moved = GaussianFunctions(part.T + length * change.T, part.gram, part.mean + length * change.mean)
+        return JointDistribution((moved,), params.bias + length * bias_step)
+
+    def with_newton_multipliers(self, solution: JointSolution, search: Search) -> JointSolution:
+        """The solution with the multipliers after another Newton step, if its gap is too large and theirs smaller.
+
+        Where C is large, the margins determine the multipliers less precisely than the linear system of a step does.
+        """
+        params, weight = solution.joint, self.constraints.weight
+        if isinstance(self.margin, Fixed) or solution.minimum - (solution.dual or 0.0) <= search.gap * float(weight.sum()):
+            return solution
+        lam = self.multipliers(params)
+        total = (search.executor or Serial()).total(lambda block: self.stats(params, block), self.source())
+        active = self.active_set(params, self.curvature(lam))
+        part: Any = params.parts[0]
+        bias_residual = total.bias_gradient - params.bias / self.bias_variance
+        right = active.margins(part.step_to(self.at_multipliers(total)).mean[active.rows])
+        z, _ = active.solve(right, bias_residual, 1.0 / self.bias_variance + PROXIMAL * total.weight)
+        lam[active.index] = np.clip(lam[active.index] - z, 0.0, NEAR * self.margin.upper)
+        lam = balance_multipliers(self, lam)
+        dual = self.dual(params, stats_at(self, lam))
+        better = dual > (solution.dual or -np.inf)
+        return replace(solution, multipliers=lam, dual=dual) if better else solution
+
+    def best_length(self, params: JointDistribution, change: FunctionStep, bias_step: Array) -> float | None:
+        """The length of the step with the lowest objective: a root of its slope, to a tenth of the slope at zero.
+
+        None: the objective does not decrease.
+        """
+        constraints, part = self.constraints, params.parts[0]
+        assert isinstance(part, GaussianFunctions)
+        effective = constraints.effective
+        m = self.margins(params)
+        m_step = np.where(effective, constraints.margins(change.mean + bias_step), 0.0)
+        weighted = constraints.weight[:, None] * m_step
+        linear = self.gram.inner(change.T, part.T, part.mean) + float(params.bias @ bias_step) / self.bias_variance
+        square = self.gram.inner(change.T, change.T, change.mean) + float(bias_step @ bias_step) / self.bias_variance
+
+        def slope(t: float) -> float:
+            return linear + t * square - float(np.vdot(weighted, self.margin.multiplier(m + t * m_step)))
+
+        initial = slope(0.0)
+        if not initial < 0:
+            return None
+        low, high, at_low, at_high, t = 0.0, np.inf, initial, np.inf, 1.0
+        for _ in range(MAX_STEPS):
+            value = slope(t)
+            if abs(value) <= FLAT * -initial:
+                break
+            if value > 0:
+                at_low = 0.5 * at_low if high < np.inf and at_high > 0 else at_low
+                high, at_high = t, value
+            else:
+                at_high = 0.5 * at_high if high < np.inf else at_high
+                low, at_low = t, value
+            t = low - at_low * (high - low) / (at_high - at_low) if high < np.inf else 4.0 * t
+            if high < np.inf:
+                t = min(max(t, low + 0.05 * (high - low)), high - 0.05 * (high - low))
+        return t
+
+
+class ActiveRows(ActiveSet):
+    """The system of a Newton step of functions that share their kernel."""
+
+    def __init__(self, problem: FunctionProblem, params: JointDistribution, curvature: Array) -> None:
+        super().__init__(problem, params, curvature)
+        self.precision = PRECISION
+
+    @cached_property
+    def gram_of_rows(self) -> Gram:
+        return self.problem.gram.take(self.rows)  # type: ignore[attr-defined]
+
+    def kernel_product(self, z: Array) -> Array:
+        return self.margins(self.gram_of_rows.product(self.output_weights(z)))
+
+    @property
+    def is_small(self) -> bool:
+        n = len(self.inverse_curvature)
+        return n <= MAX_DIRECT and n**3 / 3.0 <= CHEAP * self.gram_of_rows.cost(self.coef.shape[1])
+
+    def gram(self) -> Array:
+        K = self.gram_of_rows.to_array()
+        if len(self.rows) < len(self.row_of):
+            K = K[np.ix_(self.row_of, self.row_of)]
+        return K * (self.coef @ self.coef.T)
+
+    def newton_step(
+        self, to_multipliers: FunctionStep, bias_right: Array, bias_curvature: float
+    ) -> tuple[FunctionStep, Array]:
+        """The Newton step of the functions and of the bias, from the step to the functions of the multipliers."""
+        gram: Gram = self.problem.gram  # type: ignore[attr-defined]
+        if isinstance(gram, LinearGram):
+            n_parameters = (gram.X.shape[1] + 1) * self.coef.shape[1]
+            if n_parameters <= min(MAX_PARAMETERS, max(len(self.coef), 1)):
+                v = self._solve_in_parameters(to_multipliers.T, bias_right, bias_curvature)
+                return FunctionStep(v[:-1], gram.X @ v[:-1]), v[-1]
+        right = self.margins(to_multipliers.mean[self.rows])
+        z, bias_step = self.solve(right, bias_right, bias_curvature)
+        if not self.converged and len(right) <= MAX_DIRECT:
+            z, bias_step = self._solve_directly(right, bias_right, bias_curvature)
+        correction = gram.parameters(self.output_weights(z), self.rows)
+        return FunctionStep(to_multipliers.T - correction, to_multipliers.mean - gram.values(correction)), bias_step
+
+    def _solve_in_parameters(self, right: Array, bias_right: Array, bias_curvature: float) -> Array:
+        """(m + 1, G) the step v of the coefficients and the bias:  (I + A^T S A) v = right."""
+        G = self.coef.shape[1]
+        X = self.gram_of_rows.X  # type: ignore[attr-defined]
+        X = np.concatenate([X, np.ones((len(X), 1))], axis=1)
+        p = X.shape[1]
+        H = np.empty((G, p, G, p))
+        for g in range(G):
+            for h in range(g + 1):
+                weights = self._by_row(self.coef[:, g] * self.coef[:, h] / self.inverse_curvature)
+                H[g, :, h] = (X * weights[:, None]).T @ X
+                H[h, :, g] = H[g, :, h]
+        H = H.reshape(G * p, G * p)
+        H[np.diag_indices_from(H)] += np.tile(np.r_[np.ones(p - 1), bias_curvature], G)
+        both = np.concatenate([right, bias_right[None]])
+        return solver_of(H)(both.T.ravel()).reshape(G, p).T
+
+    def _by_row(self, values: Array) -> Array:
+        return values if len(self.starts) == len(values) else np.add.reduceat(values, self.starts)
+
+
+def constraints_on_functions(constraints: PairConstraints) -> tuple[Constraints, np.ndarray | None]:
+    """The constraints on the functions; with known labels those between the class and each rival, and the labels."""
+    M = contrasts(constraints.n_classes)
+    n, C = constraints.n_rows, constraints.n_classes
+    imposed, weight = constraints.imposed, constraints.weight
+    known = C > 2 and bool((np.abs(constraints.signs[imposed]) == 1).all())
+    if not known:
+        offset = np.zeros(constraints.signs.shape)
+        return Constraints(constraints.signs, constraints.differences @ M, imposed, weight, offset), None
+    label = np.asarray((constraints.signs @ constraints.differences).argmax(axis=1))
+    rival = (np.arange(C) != label[:, None]) & imposed.any(axis=1)[:, None]
+    return Constraints(np.ones((n, C)), -M, rival, weight, np.zeros((n, C)), M[label]), label
+
+
+class FunctionDiscriminant(Discriminant):
+    """Functions F_s = sum_g M_sg (f_g + b_g) of the classes, f_g ~ Gaussian process with the matrix K on the rows."""
+
+    def __init__(self, gram: Gram, n_classes: int, bias_variance: float) -> None:
+        self.gram, self.contrast, self.bias_variance = gram, contrasts(n_classes), bias_variance
+
+    def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
+        on_functions, label = constraints_on_functions(constraints)
+        problem = FunctionProblem.of(self.gram, on_functions, margin, self.bias_variance)
+        search = replace(search, gap=search.gap * self._unit(problem))
+        if start is None:
+            start = self._approach(problem, search)
+        else:
+            start = JointDistribution((replace(start.parts[0], gram=self.gram),), start.bias)
+        solution = problem.with_newton_multipliers(solve(problem, search, start), search)
+        lam = solution.multipliers if label is None else multipliers_by_pair(solution.multipliers, label)
+        scores = problem.training_scores(solution.joint) @ self.contrast.T
+        return Solution(scores, lam, solution.minimum, solution.dual, solution.run, solution.joint)
+
+    def _unit(self, problem: FunctionProblem) -> float:
+        """The loss per row of the zero function, if below one nat: a gap must be small beside it."""
+        if isinstance(problem.margin, Fixed):
+            return 1.0
+        constraints = problem.constraints
+        loss = np.where(constraints.imposed, problem.margin.loss(constraints.offset), 0.0)
+        mean = float(constraints.weight @ loss.sum(axis=1)) / max(float(constraints.weight.sum()), 1e-300)
+        return min(1.0, mean) if mean > 0 else 1.0
+
+    def _approach(self, problem: FunctionProblem, search: Search) -> JointDistribution:
+        """Rough solutions for increasing C: from the zero function, steps for a large C would be short.
+
+        With many rows and a kernel matrix, the first is that of a sample of the rows.
+        """
+        margins = problem.margin.increasing(problem.first_C, GROWTH)
+        rough = replace(search, gap=max(search.gap, ROUGH * self._unit(problem)), observers=())
+        start = problem.prior
+        sample = self._sample(problem.constraints)
+        if sample is not None:
+            later = [i for i, margin in enumerate(margins) if getattr(margin, "C", 0.0) <= SAMPLED_C * problem.first_C]
+            margins = margins[later[-1] if later else 0 :]
+            start = self._from_sample(replace(problem, margin=margins[0]), sample, rough)
+        for margin in margins[:-1]:
+            start = rough.run(replace(problem, margin=margin, memo=[]), problem.source(), start).params
+        return start
+
+    def _sample(self, constraints: Constraints) -> np.ndarray | None:
+        """Every fourth row of each class; None: the rows are few, or the functions linear."""
+        if isinstance(self.gram, LinearGram) or self.gram.n_rows < MANY_ROWS:
+            return None
+        push = constraints.output_weights(np.ones(constraints.signs.shape) * constraints.imposed)
+        used = np.flatnonzero((constraints.weight > 0) & constraints.effective.any(axis=1))
+        groups = (np.round(push[used], 6) @ np.arange(1.0, push.shape[1] + 1)).round(6)
+        return np.sort(used[np.lexsort((np.random.default_rng(0).random(len(used)), groups))[::SHARE]])
+
+    def _from_sample(self, problem: FunctionProblem, rows: np.ndarray, search: Search) -> JointDistribution:
+        """The functions of a sample, in which a row stands for several."""
+        part = problem.constraints.part(rows)
+        part = replace(part, weight=part.weight * (problem.constraints.weight.sum() / part.weight.sum()))
+        inner = type(self).__new__(type(self))
+        FunctionDiscriminant.__init__(inner, self.gram.take(rows), len(self.contrast), self.bias_variance)
+        sampled = FunctionProblem.of(inner.gram, part, problem.margin, self.bias_variance)
+        start = inner._approach(sampled, search)
+        params = search.run(sampled, sampled.source(), start).params
+        return JointDistribution(
+            (GaussianFunctions(self.gram.parameters(params.parts[0].T, rows), self.gram),), params.bias
+        )
+
+    def divergence(self, solution: Solution) -> float:
+        bias = solution.state.bias
+        return solution.state.parts[0].log_partition + 0.5 * float(bias @ bias) / self.bias_variance
+
+
+class LinearDiscriminant(FunctionDiscriminant):
+    """Linear functions f(x) = θ x + b of features, θ ~ N(0, 1)."""
+
+    def __init__(self, X: Array, n_classes: int, bias_variance: float) -> None:
+        # a flat bias absorbs any shift of the features; features far from zero would lose precision
+        self.center = X.mean(axis=0) if np.isinf(bias_variance) else np.zeros(X.shape[1])
+        self.X = X - self.center
+        gram = LinearGram(self.X) if X.shape[1] <= len(X) else MatrixGram(self.X @ self.X.T)
+        super().__init__(gram, n_classes, bias_variance)
+
+    def plane(self, solution: Solution) -> Plane:
+        """The solution as coefficients of the features."""
+        T = solution.state.parts[0].T.T
+        coef = T if isinstance(self.gram, LinearGram) else T @ self.X
+        return Plane(coef, solution.state.bias - coef @ self.center)
+
+
+class KernelDiscriminant(FunctionDiscriminant):
+    """Functions with a kernel matrix K; `rows` are those in use."""
+
+    def __init__(self, K: Array, n_classes: int, bias_variance: float, rows: np.ndarray | None = None) -> None:
+        super().__init__(MatrixGram(K, rows), n_classes, bias_variance)
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Linear functions f_g(x) = coef_g x + bias_g."""
+
+    coef: Array  # (G, d)
+    bias: Array  # (G,)
+
+
+def multipliers_by_pair(lam: Array, label: np.ndarray) -> Array:
+    """(n, pairs) multipliers from those of the class of each row against every other (n, C)."""
+    a, b = pairs(lam.shape[1])
+    rival = np.where(label[:, None] == a, b, a)
+    involved = (label[:, None] == a) | (label[:, None] == b)
+    return np.where(involved, np.take_along_axis(lam, rival, axis=1), 0.0)
+
+
+def dual_coefficients(solution: Solution, constraints: PairConstraints, contrast: Array) -> Array:
+    """(n, G) coefficients of the rows in the functions:  f_g = sum_t alpha_tg k(x_t, .),  alpha = w λ p e."""
+    signed = constraints.weight[:, None] * solution.multipliers * constraints.signs
+    return signed @ (constraints.differences @ contrast)
