@@ -17,8 +17,8 @@ import pytest
 
 from mixent import MEDClassifier
 from mixent.med.constraints import PairConstraints
-from mixent.med.margins import margin_prior
 from mixent.med.functions import KernelDiscriminant, LinearDiscriminant
+from mixent.med.margins import margin_prior
 from mixent.med.solving import Search
 from mixent.options import RBF, Margin, Polynomial
 

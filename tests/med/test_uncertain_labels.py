@@ -11,9 +11,9 @@ from scipy.special import rel_entr, softmax
 from mixent.core.driver import rounding
 from mixent.med.constraints import PairConstraints
 from mixent.med.exponential_family import JointDistribution
+from mixent.med.functions import KernelDiscriminant, LinearDiscriminant
 from mixent.med.gaussian_training import GaussianDiscriminant
 from mixent.med.margins import Exponential, Gaussian, Laplace
-from mixent.med.functions import KernelDiscriminant, LinearDiscriminant
 from mixent.med.solving import Search
 from mixent.med.uncertain_labels import ClassShares, LabelProblem, best_labels, solve_uncertain_labels
 from mixent.med.wishart import Wishart, moments

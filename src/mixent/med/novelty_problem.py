@@ -26,7 +26,6 @@ from mixent.med.margins import MarginPrior
 from mixent.med.novelty_models import Evaluation, NoveltyModel
 from mixent.med.solving import Search
 
-
 FOLD_GAP = 1e-4  # largest duality gap of a fit without some rows, nats per row
 
 
