@@ -74,7 +74,7 @@ def _dense(X: Any) -> np.ndarray:
             f"at most {MOST_DENSE / 2**30:.0f} GiB are allowed. Reduce the rows, or the columns by "
             "sklearn.decomposition.TruncatedSVD"
         )
-    return X.toarray()
+    return X.toarray(order="C")
 
 
 def matched(estimator: Any, X: Any) -> tuple[Any, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from mixent.base.capabilities import able, no
+from mixent.base.capabilities import able, no, yes
 from mixent.base.delegation import features_for
 from mixent.base.kernels import (
     RBF,
@@ -133,6 +133,9 @@ class MEDClassifier(MEDBase):
         Class priors: the shares of the labelled rows, or those set by `adjust_priors`.
     support_ : (m,) array
         Support rows: rows with a non-zero multiplier.
+    support_vectors_ : (m, d) array
+        The support rows in the encoded columns `feature_names_`, standardized if `standardize`. Not for a precomputed
+        kernel, a transformer and Nyström features.
     multipliers_ : (n,) or (n, pairs) array
         Multipliers λ of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
     pairs_ : list of tuple
@@ -217,6 +220,7 @@ class MEDClassifier(MEDBase):
 
     _groups = {"kernel": read_classifier_kernel, **MEDBase._groups}
     _prior_from_rows = False
+    _support_vectors: Array | None = None  # of a linear kernel; None also in files of earlier versions
 
     def __init__(
         self,
@@ -315,7 +319,10 @@ class MEDClassifier(MEDBase):
     def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
         constraints, solution = trained.constraints, trained.solution
         contrast = contrasts(constraints.n_classes)
+        self._support_vectors = None
         if isinstance(training_set, FeatureTrainingSet):
+            if isinstance(self.kernel_, Linear):
+                self._support_vectors = training_set.features[self.support_]
             plane = trained.discriminant.plane(solution)  # type: ignore[attr-defined]
             self.function_ = DiscriminantFunction(plane.coef.T @ contrast.T, contrast @ plane.bias)
             return
@@ -373,6 +380,17 @@ class MEDClassifier(MEDBase):
         return self.encoder_.names
 
     @property
+    def support_vectors_(self) -> Array:
+        """(m, d) the support rows, in encoded columns."""
+        check_is_fitted(self)
+        vectors = self._support_vectors if self.function_.rows is None else self.function_.vectors
+        if vectors is None:
+            raise AttributeError(
+                f"kernel={self.kernel!r} has no support rows in encoded columns; take the rows support_ of X instead"
+            )
+        return vectors
+
+    @property
     def coef_(self) -> Array:
         """Coefficients of the linear discriminant functions, in the units of the columns."""
         check_is_fitted(self)
@@ -406,6 +424,8 @@ class MEDClassifier(MEDBase):
         tags.input_tags.sparse = True
         if precomputed:
             return able(tags, missing=MATRIX, mixed=no(MATRIX), explanations=no(MATRIX))
+        if isinstance(self.kernel, Linear) or (isinstance(self.kernel, str) and self.kernel == "linear"):
+            tags = able(tags, explanations=yes("by column", exact=True))
         return able(tags, missing=FILLED)
 
 

@@ -62,7 +62,7 @@ def test_bad_options_are_refused_in_words(two, options, message):
 
 UNUSED = [
     ({"margin": Margin("laplace", quantile=0.5)}, "quantile=0.5 of the margin .* only used with classifiers by prob"),
-    ({"margin": Margin("fixed", 1e-9), "C": 2.0}, "C=2.0 has no effect; it is only used with a margin other than"),
+    ({"margin": "fixed", "C": 2.0}, "C=2.0 has no effect; it is only used with a margin other than"),
     ({"standardize": False, "kernel": PCA()}, r"standardize=False .* with kernels of encoded columns; got kernel=PCA"),
 ]
 
@@ -116,6 +116,8 @@ def test_bad_data_is_refused_in_words(two):
     model = MEDClassifier("precomputed", C=2.0, calibration=None).fit(X @ X.T, y)
     with pytest.raises(AttributeError, match="does not encode columns"):
         model.feature_names_  # noqa: B018
+    with pytest.raises(AttributeError, match="kernel='precomputed' has no support rows in encoded columns; take the"):
+        model.support_vectors_  # noqa: B018
 
 
 def test_a_transformer_must_give_features(two):
