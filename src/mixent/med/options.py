@@ -79,7 +79,7 @@ class LabelUpdates(Options):
         Step size of the label updates, above 0 and at most 1.
     max_rounds : int or None
         Maximum number of rounds, each of which updates the labels and then the discriminant function; a small number
-        stops early, near the initial labels. None: until convergence, at most 100.
+        stops early, near the initial labels. None: until convergence, at most 30.
     class_prior : "empirical", array of shape (n_classes,) or dict of label -> probability
         Class shares of the unlabelled rows. "empirical" estimates them, with a Dirichlet prior from the labelled
         counts.
