@@ -177,7 +177,7 @@ def test_rows_without_a_label_contribute_nothing():
     scores, target = simulated(200)
     likelihood = np.where(np.arange(200)[:, None] < 150, target, 1.0)
     both = CalibrationProblem(scores, likelihood, np.ones(200), affine=True)
-    labelled = CalibrationProblem(scores[:150], target[:150], np.full(150, 200 / 150), affine=True)  # the same lapse rate
+    labelled = CalibrationProblem(scores[:150], target[:150], np.full(150, 4 / 3), affine=True)  # the same lapse rate
     penalty = CalibrationProblem(scores, np.ones((200, 3)), np.ones(200), affine=True)
     v = np.array([0.3, 0.1, -0.2, 0.4])
     assert both.value(v) - penalty.value(v) == pytest.approx(0.75 * (labelled.value(v) - penalty.value(v)), rel=1e-12)
@@ -240,10 +240,10 @@ def test_unequal_classes_are_never_worse_than_a_constant(kind):
 def test_decisions_and_probabilities_agree_for_every_calibration(kind):
     X, y = unequal(60, effect=1.5)
     three = np.where(X[:, 2] > 0.6, 2, y)
-    for calibration in TWO[kind]()._calibrations() + (None,):
+    for calibration in (*TWO[kind]()._calibrations(), None):
         for labels in (y, three):
-            model = TWO[kind](C=1.0, cv=2, calibration=calibration, random_state=0).fit(X, labels)
-            for model in (model, model.adjust_priors(X[labels > 0])):
+            fitted = TWO[kind](C=1.0, cv=2, calibration=calibration, random_state=0).fit(X, labels)
+            for model in (fitted, fitted.adjust_priors(X[labels > 0])):
                 f, p, predicted = model.decision_function(X), model.predict_proba(X), model.predict(X)
                 best = (f > 0).astype(int) if f.ndim == 1 else f.argmax(axis=1)
                 np.testing.assert_array_equal(best, predicted)

@@ -43,7 +43,8 @@ class Explanation(Result):
     rival : (n,) array
         The class it is compared with.
     log_odds : (n,) array
-        log p(label | x) / p(rival | x), nats.
+        log p(label | x) / p(rival | x), nats. Where `predict_proba` contains a share of the uniform distribution
+        (mixtures, maximum entropy discrimination), these are the log-odds without it.
     baseline : (n,) array
         What is there before any part: the log-odds of the class priors, or of the average training row.
     parts : (n, K) array

@@ -70,11 +70,11 @@ def _dense(X: Any) -> np.ndarray:
     n, d = X.shape
     if 8 * n * d > MOST_DENSE:
         raise ValueError(
-            f"X is a sparse matrix of {n} rows and {d} columns, which takes {8 * n * d / 2**30:.1f} GiB as an array, and "
-            f"at most {MOST_DENSE / 2**30:.0f} GiB are allowed; reduce the rows, or the columns by "
+            f"X is a sparse matrix of {n} rows and {d} columns, which takes {8 * n * d / 2**30:.1f} GiB as an array; "
+            f"at most {MOST_DENSE / 2**30:.0f} GiB are allowed. Reduce the rows, or the columns by "
             "sklearn.decomposition.TruncatedSVD"
         )
-    return X.toarray()
+    return X.toarray(order="C")
 
 
 def matched(estimator: Any, X: Any) -> tuple[Any, tuple[str, ...]]:

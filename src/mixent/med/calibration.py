@@ -43,7 +43,15 @@ class Calibration(Short):
         if self.lapse > 0:
             p = softmax(logits, axis=1)
             logits = np.log((1.0 - self.lapse) * p + self.lapse / p.shape[1])
-        return logits if self.prior_shift is None else logits + self.prior_shift
+        return logits + self._shift
+
+    def without_lapses(self, scores: Array) -> Array:
+        """(n, C) log-probabilities with a lapse rate of zero, up to a constant for each row."""
+        return self.slope * self._with_offset(scores) + self._shift
+
+    @property
+    def _shift(self) -> Array | float:
+        return 0.0 if self.prior_shift is None else self.prior_shift
 
     def decision(self, scores: Array) -> Array:
         """(n, C) values in the units of the scores, the largest of which belongs to the most probable class.

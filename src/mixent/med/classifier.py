@@ -133,6 +133,9 @@ class MEDClassifier(MEDBase):
         Class priors: the shares of the labelled rows, or those set by `adjust_priors`.
     support_ : (m,) array
         Support rows: rows with a non-zero multiplier.
+    support_vectors_ : (m, d) array
+        The support rows in the encoded columns `feature_names_`, standardized if `standardize`. Not for a precomputed
+        kernel, a transformer and Nyström features.
     multipliers_ : (n,) or (n, pairs) array
         Multipliers λ of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
     pairs_ : list of tuple
@@ -217,6 +220,7 @@ class MEDClassifier(MEDBase):
 
     _groups = {"kernel": read_classifier_kernel, **MEDBase._groups}
     _prior_from_rows = False
+    _support_vectors: Array | None = None  # of a linear kernel; None also in files of earlier versions
 
     def __init__(
         self,
@@ -315,7 +319,10 @@ class MEDClassifier(MEDBase):
     def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
         constraints, solution = trained.constraints, trained.solution
         contrast = contrasts(constraints.n_classes)
+        self._support_vectors = None
         if isinstance(training_set, FeatureTrainingSet):
+            if isinstance(self.kernel_, Linear):
+                self._support_vectors = training_set.features[self.support_]
             plane: Plane = trained.discriminant.plane(solution, constraints)  # type: ignore[attr-defined]
             self.function_ = DiscriminantFunction(plane.coef.T @ contrast.T, contrast @ plane.bias)
             return
@@ -357,6 +364,13 @@ class MEDClassifier(MEDBase):
             Z = self.kernel_.gram(Z, self.function_.vectors)
         return self.function_(Z)
 
+    def _column_terms(self, table: Table) -> Array | None:
+        if not self._is_linear or self.encoder_ is None:
+            return None
+        terms = self.calibration_.slope * self.encoder_(table)[:, :, None] * self.function_.weights
+        owners = self.encoder_.owners(table.schema)
+        return np.stack([terms[:, owners == j].sum(axis=1) for j in range(len(table.schema.used))], axis=1)
+
     @property
     def feature_names_(self) -> tuple[str, ...]:
         """Names of the encoded columns."""
@@ -364,6 +378,17 @@ class MEDClassifier(MEDBase):
         if self.encoder_ is None:
             raise AttributeError(f"kernel={self.kernel!r} does not encode columns")
         return self.encoder_.names
+
+    @property
+    def support_vectors_(self) -> Array:
+        """(m, d) the support rows, in encoded columns."""
+        check_is_fitted(self)
+        vectors = self._support_vectors if self.function_.rows is None else self.function_.vectors
+        if vectors is None:
+            raise AttributeError(
+                f"kernel={self.kernel!r} has no support rows in encoded columns; take the rows support_ of X instead"
+            )
+        return vectors
 
     @property
     def coef_(self) -> Array:

@@ -554,6 +554,9 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     def _log_joint(self, X: TableLike) -> Array:
         return self.calibration_(self._calibrated_scores(X))
 
+    def _explained_log_proba(self, X: TableLike) -> Array:
+        return self.calibration_.without_lapses(self._calibrated_scores(X))
+
     def _set_class_prior(self, prior: Array) -> None:
         prior = np.maximum(prior, 1e-12)  # a class with an estimated prior of zero remains possible
         prior = prior / prior.sum()

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mixent.base.capabilities import IGNORED, NOTHING, YES, able, no, yes
 from mixent.base.convergence import FittedByRun
 from mixent.base.options import Estimator
-from mixent.base.params import check_choice, check_count, check_number, check_positive
+from mixent.base.params import check_choice, check_count, check_number, check_positive, warn_unused
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array, weighted_quantile
 from mixent.core.driver import Event
@@ -203,20 +203,17 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
             raise ValueError(f"contamination must be a number from 0 to 0.5; got {self.contamination!r}")
         if self.n_hidden != 3 and self.density not in HIDDEN:
             densities = " and ".join(map(repr, HIDDEN))
-            raise ValueError(f"n_hidden={self.n_hidden!r} is only used with density {densities}; got {self.density!r}")
+            warn_unused(f"n_hidden={self.n_hidden!r}", f"density {densities}; got {self.density!r}")
 
     def _check_margin(self) -> None:
         margin = self._group("margin")
         margin.check(tuple(MARGINS))
         if margin.target is not None:
-            raise ValueError(
-                f"target of the margin is only used by classifiers; set the quantile of the margin for "
-                f"MEDNoveltyDetector; got target={margin.target!r}"
-            )
+            warn_unused(f"target={margin.target!r} of the margin", "classifiers; set quantile")
         default = margin.distribution == "exponential" and margin.quantile is None
         for name, changed in {"margin": not default, "C": self.C != 1.0}.items():
             if changed and self.objective == "bayes":
-                raise ValueError(f"{name}={getattr(self, name)!r} is only used with objective='margin'")
+                warn_unused(f"{name}={getattr(self, name)!r}", "objective='margin'")
 
     # --- fit ----------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from mixent.base.saved_state import (
     check_categories,
     free,
     index,
+    maybe,
     positive,
     real,
     shares,
@@ -300,6 +301,7 @@ register(
     state={
         **STATE,
         "function_": DiscriminantFunction,
+        "_support_vectors": maybe("support W"),
         "encoder_": Encoder | None,
         "kernel_": Kernel | None,
         "feature_map_": Nystrom | FisherKernel | None,
