@@ -79,7 +79,7 @@ def test_unlabelled_rows_that_help_are_used_and_C_is_chosen_with_them():
     assert model.unlabelled_gain_ > 0 and model.multipliers_[12:].any()
     assert model.score(X[12:], y[12:]) > alone.score(X[12:], y[12:])
     tried = {entry["C"]: entry["log_loss"] for entry in model.C_tried_}
-    assert model.C_ == min(tried, key=tried.get) and max(tried) <= 3
+    assert min(tried, key=tried.get) == model.C_ and max(tried) <= 3
     by_labelled = {entry["C"]: entry["log_loss"] for entry in alone.C_tried_}
     assert all(abs(loss - by_labelled[C]) > 1e-6 for C, loss in tried.items())
 

@@ -24,7 +24,7 @@ from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import CALIBRATIONS, MEDBase, TrainedDiscriminant
 from mixent.med.gaussians import ClassNormalWisharts
 from mixent.med.margins import MARGINS
-from mixent.med.options import GaussianPrior, Margin
+from mixent.med.options import GaussianPrior, LabelUpdates, Margin
 from mixent.med.solving import GaussianDiscriminant
 from mixent.med.training_sets import GaussianTrainingSet, Subset, TrainingSet, predictive_scores
 
@@ -81,8 +81,9 @@ class MEDGaussianClassifier(MEDBase):
     bias : "flat" or float
         Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the log-ratio of the
         training shares. With a flat prior the multipliers of the classes balance.
-    relaxation : float
-        Step size of the label updates with uncertain labels, above 0 and at most 1.
+    relaxation : float or LabelUpdates
+        Step size of the label updates with uncertain labels, above 0 and at most 1; a `LabelUpdates` also has the
+        number of rounds and the class shares of the unlabelled rows.
     calibration : "affine", "temperature", "predictive" or None
         Calibration of the probabilities; for "affine" and "temperature" see MEDClassifier. "predictive": Bayes' rule
         with the predictive density of each class, a Student t, and the training shares, whatever the bias.
@@ -141,6 +142,9 @@ class MEDGaussianClassifier(MEDBase):
     label_posterior_ : (n, C) array
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
+    unlabelled_gain_ : float or None
+        Reduction of the cross-validated log-loss of the labelled rows by the unlabelled ones, in nats. Unlabelled rows
+        are used only if it is positive. None without such rows.
     cv_error_ : float or None
         Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
         calibration; slightly optimistic, since it chose both. None without cross-validation.
@@ -203,7 +207,7 @@ class MEDGaussianClassifier(MEDBase):
         kernel: Any = None,
         n_kernel_components: int = 10,
         bias: str | float = "flat",
-        relaxation: float = 0.5,
+        relaxation: float | LabelUpdates = 0.5,
         calibration: str | None = "affine",
         cv: Any = 5,
         tol: float = 1e-6,

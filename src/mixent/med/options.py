@@ -108,8 +108,7 @@ class LabelUpdates(Options):
         """Raise an error for parameters out of range."""
         if not check_number(self.relaxation) or not 0 < self.relaxation <= 1:
             raise ValueError(
-                f"relaxation must be the step size of label updates, above 0 and at most 1, or a LabelUpdates; got "
-                f"{self.relaxation!r}"
+                f"relaxation must be the step size of label updates, above 0 and at most 1; got {self.relaxation!r}"
             )
         if self.max_rounds is not None:
             check_count("max_rounds", self.max_rounds, also="None")
