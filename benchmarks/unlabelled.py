@@ -7,8 +7,8 @@
 
 The labelled rows are 6 or 20 times the number of classes, drawn at random, with at least one of each class. Half of the
 other rows, at most 200, are unlabelled training rows, the others are test rows. With "shifted" shares, each class has
-the same number of labelled rows, and three quarters of the other rows of all classes but the first are left out. A store
-is a file with a JSON line for each split and method; delete it after a change of the code.
+the same number of labelled rows, and three quarters of the other rows of all classes but the first are left out.
+A store is a file with a JSON line for each split and method; delete it after a change of the code.
 
 The goals: with unlabelled rows, the mean error on each set is at most 1 point and the mean log-loss at most 0.02 above
 those of the labelled rows alone. Intervals are 95 % t-intervals of the mean difference over the splits.
@@ -121,7 +121,7 @@ def run(sets: tuple[str, ...], conditions: Any, n_splits: int, data: Path, out: 
                 rng = np.random.default_rng([zlib.crc32(f"{name} {shares}".encode()), per_class, split])
                 parts = split_rows(y, shares, per_class, rng)
                 for method in METHODS:
-                    place = dict(set=name, shares=shares, per_class=per_class, split=split, method=method)
+                    place = {"set": name, "shares": shares, "per_class": per_class, "split": split, "method": method}
                     if key_of(place) not in done:
                         append_line(out, json.dumps(place | scored(method, table.X, y, parts, split)))
 

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.stored_folds import load_store
 from benchmarks.tables.data import load
 
-from benchmarks import contamination, default_accuracy, fit_time
+from benchmarks import contamination, default_accuracy, fit_time, unlabelled
 from mixent import MixtureClassifier
 
 METHODS = ["maximum entropy", "logistic regression"]
@@ -155,3 +155,44 @@ def test_goals_of_fit_times():
     assert "6.00" in mean and "missed" in mean and "9.00 s on b" in longest and "missed" in longest
     *_, mean, longest = fit_time.lines_of(timings[:1])
     assert mean.endswith("reached.") and longest.endswith("reached.")
+
+
+@pytest.mark.parametrize("shares", ["random", "shifted"])
+def test_labelled_unlabelled_and_test_rows_are_disjoint(shares):
+    y = np.repeat([0, 1, 2], [50, 30, 20])
+    parts = unlabelled.split_rows(y, shares, 6, np.random.default_rng(0))
+    assert len(np.unique(np.concatenate(parts))) == sum(map(len, parts)) and len(parts[0]) == 18
+    assert set(y[parts[0]]) == {0, 1, 2}
+    others = np.bincount(y[np.concatenate(parts[1:])])
+    assert others.tolist() == [44, 6, 4] if shares == "shifted" else others.sum() == 82
+
+
+def test_quick_unlabelled_is_stored_and_resumed(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(unlabelled, "MEDClassifier", partial(unlabelled.MEDClassifier, C=1.0, cv=2))  # for speed
+    quick = ["--quick", "--sets", "iris", "--data", str(data), "--out", str(tmp_path / "store.jsonl")]
+    lines = unlabelled.main(quick)
+    records = unlabelled.read_lines(tmp_path / "store.jsonl")
+    assert [record["method"] for record in records] == list(unlabelled.METHODS)
+    row = next(line for line in lines if line.startswith("| iris | 1 |"))
+    assert f"| {100 * records[0]['error']:.1f} / {records[0]['log_loss']:.3f} |" in row
+    monkeypatch.setattr(unlabelled, "scored", None)  # nothing is left to be scored
+    assert unlabelled.main(quick) == lines
+
+
+def test_changes_above_the_goal_are_marked():
+    records = [
+        {
+            "set": "a",
+            "shares": "random",
+            "per_class": 6,
+            "split": split,
+            "method": method,
+            "error": 0.1,
+            "log_loss": 0.2,
+        }
+        | ({"error": 0.13} if method == "rbf with" else {"log_loss": 0.15} if method == "linear with" else {})
+        for split in range(3)
+        for method in unlabelled.METHODS
+    ]
+    row = unlabelled.table(records, "random", 6)[-2]
+    assert "| +0.0 ± 0.0 | -0.050 ± 0.000 |" in row and "| +3.0 ± 0.0 ! | +0.000 ± 0.000 |" in row

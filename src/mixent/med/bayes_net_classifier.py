@@ -20,7 +20,7 @@ from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import Dirichlets
 from mixent.med.model_estimator import MEDModelBase
 from mixent.med.net_structure import check_structure, read_structure
-from mixent.med.options import Margin
+from mixent.med.options import LabelUpdates, Margin
 from mixent.med.training_sets import Subset, TrainingSet
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -67,8 +67,9 @@ class MEDBayesNetClassifier(MEDModelBase):
         Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the log-ratio of the
         training shares. A flat bias is determined by the support rows, and is noisy if these are few, however small C
         is; with a Gaussian prior and a small C the model is that of objective="likelihood".
-    relaxation : float
-        Step size of the label updates with uncertain labels, above 0 and at most 1.
+    relaxation : float or LabelUpdates
+        Step size of the label updates with uncertain labels, above 0 and at most 1; a `LabelUpdates` also has the
+        number of rounds and the class shares of the unlabelled rows.
     calibration : "affine", "temperature", "predictive" or None
         Calibration of the probabilities; see MEDClassifier. "predictive": Bayes' rule with the predictive probabilities
         N_vqr / sum_r N_vqr of each class and the training shares, whatever the bias.
@@ -133,6 +134,9 @@ class MEDBayesNetClassifier(MEDModelBase):
     label_posterior_ : (n, C) array
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
+    unlabelled_gain_ : float or None
+        Reduction of the cross-validated log-loss of the labelled rows by the unlabelled ones, in nats. Unlabelled rows
+        are used only if it is positive. None without such rows.
     cv_error_ : float or None
         Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
         calibration; slightly optimistic, since it chose both. None without cross-validation.
@@ -198,7 +202,7 @@ class MEDBayesNetClassifier(MEDModelBase):
         objective: str = "margin",
         ess: float = 1.0,
         bias: str | float = 1.0,
-        relaxation: float = 0.5,
+        relaxation: float | LabelUpdates = 0.5,
         calibration: str | None = "affine",
         cv: Any = 5,
         tol: float = 1e-6,

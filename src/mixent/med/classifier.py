@@ -37,7 +37,7 @@ from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import MEDBase, TrainedDiscriminant
 from mixent.med.functions import dual_coefficients
 from mixent.med.margins import MarginPrior, check_some_margin
-from mixent.med.options import Margin
+from mixent.med.options import LabelUpdates, Margin
 from mixent.med.solving import Discriminant
 from mixent.med.training_sets import FeatureTrainingSet, KernelTrainingSet, Subset, TrainingSet, in_batches
 from mixent.show import Short
@@ -91,16 +91,17 @@ class MEDClassifier(MEDBase):
         features replace the kernel matrix.
     C : "auto" or float
         Upper bound on each row's multiplier, like C of a support vector machine. "auto" chooses it by cross-validated
-        log-loss of the labelled rows (at most 3 with uncertain labels). The exponential margin prior needs C > 1.
-        With margin="gaussian" there is no bound; 1 / C is the standard deviation of the prior.
+        log-loss of the labelled rows (at most 3 with uncertain labels or unlabelled rows). The exponential margin prior
+        needs C > 1. With margin="gaussian" there is no bound; 1 / C is the standard deviation of the prior.
     margin : "laplace", "exponential", "gaussian", "fixed" or Margin
         Prior of the margins, with its mode at 1, or at the `target` of a `Margin`. "fixed" is the hard margin: `fit`
         raises an error if the classes cannot be separated.
     bias : "flat" or float
         Prior of the bias: flat, or Gaussian with this variance. With a flat prior the multipliers of the classes
         balance.
-    relaxation : float
-        Step size of the label updates with uncertain labels, above 0 and at most 1.
+    relaxation : float or LabelUpdates
+        Step size of the label updates with uncertain labels, above 0 and at most 1; a `LabelUpdates` also has the
+        number of rounds and the class shares of the unlabelled rows.
     calibration : "affine", "temperature" or None
         Calibration of the probabilities. "temperature" fits a factor of the scores; "affine" also an offset for each
         class, which is added to `decision_function`. None: softmax of the scores.
@@ -155,6 +156,9 @@ class MEDClassifier(MEDBase):
     label_posterior_ : (n, C) array
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
+    unlabelled_gain_ : float or None
+        Reduction of the cross-validated log-loss of the labelled rows by the unlabelled ones, in nats. Unlabelled rows
+        are used only if it is positive. None without such rows.
     cv_error_ : float or None
         Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
         calibration; slightly optimistic, since it chose both. None without cross-validation.
@@ -229,7 +233,7 @@ class MEDClassifier(MEDBase):
         C: str | float = "auto",
         margin: str | Margin = "laplace",
         bias: str | float = "flat",
-        relaxation: float = 0.5,
+        relaxation: float | LabelUpdates = 0.5,
         calibration: str | None = "affine",
         standardize: bool = True,
         cv: Any = 5,

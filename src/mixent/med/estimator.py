@@ -120,6 +120,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     calibration_: Calibration
     margin_: MarginPrior
     cv_error_: float | None = None  # in files of earlier versions
+    unlabelled_gain_: float | None = None  # in files of earlier versions
     _groups = {"margin": Margin.read, "relaxation": LabelUpdates.read}
     _patience = 3  # C="auto" stops after this many values without improvement
     _distributions: tuple[str, ...] = DISTRIBUTIONS  # allowed margin priors
@@ -150,6 +151,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         keep_notes(self, table, labels, quiet=isinstance(X, Table))
         subset = read_subset(labels, read_weights(sample_weight, table.n_rows), self.class_weight)
         self.schema_, self.n_rows_, self.classes_ = table.schema, table.n_rows, labels.classes
+        self._group("relaxation").shares(self.classes_)  # an invalid value is an error even if no label is missing
         self._keep_background(table.take(subset.rows), subset.weight)
         workers = choose_executor(self.n_jobs, table.n_rows, TYPICAL_WIDTH)
         with progress_bar(self.progress, "discrimination") as show, workers as executor:
@@ -280,7 +282,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         """Choose `C`, train on all rows, calibrate, and set the attributes that all these classifiers share."""
         rounds = self._cv_rounds(subset) if rounds is None else rounds
         choice = self._choose_C(training_set, subset, rounds, search, show)
-        self.unlabelled_gain_: float | None = None
+        self.unlabelled_gain_ = None
         used, label_prior = subset, None
         if subset.has_unlabelled and self._trains_margins():
             choice, label_prior = self._try_unlabelled(training_set, subset, rounds, choice, search, show)
@@ -297,7 +299,8 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
             assert label_prior is not None
             unlabelled = np.flatnonzero(~subset.labelled & (subset.weight > 0))
             self.label_posterior_[unlabelled] = label_prior[unlabelled]
-        self._warn_if_one_class(subset)
+        if label_prior is not None:
+            self._warn_if_one_class(subset)
         return trained
 
     def _try_unlabelled(

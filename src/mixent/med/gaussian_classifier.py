@@ -25,7 +25,7 @@ from mixent.med.exponential_family import JointDistribution
 from mixent.med.gaussian_training import GaussianTrainingSet, gaussian_scores, predictive_scores
 from mixent.med.margins import MARGINS
 from mixent.med.model_training_sets import ModelDiscriminant
-from mixent.med.options import GaussianPrior, Margin
+from mixent.med.options import GaussianPrior, LabelUpdates, Margin
 from mixent.med.training_sets import Subset, TrainingSet
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -78,8 +78,9 @@ class MEDGaussianClassifier(MEDBase):
     bias : "flat" or float
         Prior of the log-ratio of the class priors: Gaussian with this variance about the log-ratio of the training
         shares, or flat. With a flat prior the multipliers of the classes balance.
-    relaxation : float
-        Step size of the label updates with uncertain labels, above 0 and at most 1.
+    relaxation : float or LabelUpdates
+        Step size of the label updates with uncertain labels, above 0 and at most 1; a `LabelUpdates` also has the
+        number of rounds and the class shares of the unlabelled rows.
     calibration : "affine", "temperature", "predictive" or None
         Calibration of the probabilities; for "affine" and "temperature" see MEDClassifier. "predictive": Bayes' rule
         with the predictive density of each class, a Student t, and the training shares, whatever the bias.
@@ -139,6 +140,9 @@ class MEDGaussianClassifier(MEDBase):
     label_posterior_ : (n, C) array
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
+    unlabelled_gain_ : float or None
+        Reduction of the cross-validated log-loss of the labelled rows by the unlabelled ones, in nats. Unlabelled rows
+        are used only if it is positive. None without such rows.
     cv_error_ : float or None
         Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
         calibration; slightly optimistic, since it chose both. None without cross-validation.
@@ -201,7 +205,7 @@ class MEDGaussianClassifier(MEDBase):
         kernel: Any = None,
         n_kernel_components: int = 10,
         bias: str | float = 1.0,
-        relaxation: float = 0.5,
+        relaxation: float | LabelUpdates = 0.5,
         calibration: str | None = "affine",
         cv: Any = 5,
         tol: float = 1e-6,

@@ -80,7 +80,7 @@ class LabelUpdates(Options):
         Step size of the label updates, above 0 and at most 1.
     max_rounds : int or None
         Maximum number of rounds, each of which updates the labels and then the discriminant function; a small number
-        stops early, near the initial labels. None: until convergence, at most 100.
+        stops early, near the initial labels. None: until convergence, at most 30.
     class_prior : "empirical", array of shape (n_classes,) or dict of label -> probability
         Class shares of the unlabelled rows. "empirical" estimates them, with a Dirichlet prior from the labelled
         counts.
@@ -109,8 +109,7 @@ class LabelUpdates(Options):
         """Raise an error for parameters out of range."""
         if not check_number(self.relaxation) or not 0 < self.relaxation <= 1:
             raise ValueError(
-                f"relaxation must be the step size of label updates, above 0 and at most 1, or a LabelUpdates; got "
-                f"{self.relaxation!r}"
+                f"relaxation must be the step size of label updates, above 0 and at most 1; got {self.relaxation!r}"
             )
         if self.max_rounds is not None:
             check_count("max_rounds", self.max_rounds, also="None")

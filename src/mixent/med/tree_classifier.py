@@ -21,7 +21,7 @@ from mixent.med.estimator import TrainedDiscriminant
 from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import SingleTree
 from mixent.med.model_estimator import MEDModelBase
-from mixent.med.options import Margin, Tables, Trees
+from mixent.med.options import LabelUpdates, Margin, Tables, Trees
 from mixent.med.solving import Search
 from mixent.med.spanning_trees import unpacked
 from mixent.med.training_sets import Subset, TrainingSet
@@ -68,8 +68,9 @@ class MEDTreeClassifier(MEDModelBase):
     bias : "flat" or float
         Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the log-ratio of the
         training shares.
-    relaxation : float
-        Step size of the label updates with uncertain labels, above 0 and at most 1.
+    relaxation : float or LabelUpdates
+        Step size of the label updates with uncertain labels, above 0 and at most 1; a `LabelUpdates` also has the
+        number of rounds and the class shares of the unlabelled rows.
     calibration : "affine", "temperature" or None
         Calibration of the probabilities; see MEDClassifier.
     cv : int, splitter or list of (train, test)
@@ -133,6 +134,9 @@ class MEDTreeClassifier(MEDModelBase):
     label_posterior_ : (n, C) array
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
+    unlabelled_gain_ : float or None
+        Reduction of the cross-validated log-loss of the labelled rows by the unlabelled ones, in nats. Unlabelled rows
+        are used only if it is positive. None without such rows.
     cv_error_ : float or None
         Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
         calibration; slightly optimistic, since it chose both. None without cross-validation.
@@ -199,7 +203,7 @@ class MEDTreeClassifier(MEDModelBase):
         objective: str = "margin",
         trees: Any = "separate",
         bias: str | float = "flat",
-        relaxation: float = 0.5,
+        relaxation: float | LabelUpdates = 0.5,
         calibration: str | None = "affine",
         cv: Any = 5,
         tol: float = 1e-6,

@@ -156,7 +156,7 @@ def _with_shares(rows: _RowProblems, weight: Array, counts: Array) -> Array:
         constant = np.log(total[:, 0]) + multipliers.max()
         return float(weight @ (rows.value(rows.q, np.arange(len(weight))) - constant) + counts @ np.log(multipliers))
 
-    multipliers = counts / (weight @ rows.q)
+    multipliers = np.full(len(counts), counts.sum() / weight.sum())  # those of the shares of the counts
     value = dual(multipliers)
     for _ in range(MAX_STEPS):
         gradient = counts / multipliers - weight @ rows.q
@@ -170,6 +170,8 @@ def _with_shares(rows: _RowProblems, weight: Array, counts: Array) -> Array:
             if trial >= value + 1e-4 * length * (gradient @ step):
                 break
             length *= 0.5
+        else:  # rounding
+            break
         multipliers, value = multipliers + length * step, trial
     return rows.q
 

@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 from mixent import MEDClassifier
 from mixent.data import frames
 from mixent.med.margins import Laplace
-from mixent.options import RBF, Margin, Polynomial
+from mixent.options import RBF, LabelUpdates, Margin, Polynomial
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,8 @@ BAD = [
     ({"bias": 0.0}, "bias must be 'flat', or the variance of its Gaussian prior, > 0"),
     ({"bias": "none"}, "bias must be 'flat'"),
     ({"relaxation": 0.0}, "relaxation must be the step size of label updates"),
+    ({"relaxation": LabelUpdates(max_rounds=0)}, "max_rounds must be a whole number >= 1, or None; got 0"),
+    ({"relaxation": LabelUpdates(class_prior=[1.0])}, "class_prior must be 'empirical' or 2 positive numbers, one per"),
     ({"calibration": "isotonic"}, "calibration must be one of 'temperature', 'affine'"),
     ({"kernel": RBF(n_landmarks=0)}, "n_landmarks must be a whole number >= 1, or 'auto' or None"),
     ({"kernel": RBF("auto")}, "gamma must be 'scale' or a number > 0"),
