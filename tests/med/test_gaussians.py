@@ -221,8 +221,8 @@ def test_a_step_is_the_minimum_of_the_local_problem(margin, bias_variance, monke
     X, y = draw(2, n=36, d=2, C=3)
     problem = problem_of(X, y, 3, margin, bias_variance, np.random.default_rng(9).uniform(0.5, 1.5, size=36))
     weight = problem.constraints.weight
-    for rank in (1, 10**4):  # a factor, a matrix
-        monkeypatch.setattr(type(problem), "_rank", rank)
+    for share in (1e9, 0.0):  # a factor, a matrix
+        monkeypatch.setattr(local_kernel, "SHARE", share)
         problem.memo.clear()
         here = problem.prior
         for _ in range(2):
@@ -254,7 +254,7 @@ def test_a_problem_too_large_for_a_kernel_has_the_same_solution(C, monkeypatch):
     discriminant = GaussianDiscriminant(X, prior_of(X, y, C)[0], 1.0)
     exact = discriminant.solve(constraints, Laplace(1.0, 1.0), TIGHT)
     monkeypatch.setattr(local_kernel, "MAX_CONSTRAINTS", 5)
-    monkeypatch.setattr(local_kernel, "MAX_ENTRIES", 5)
+    monkeypatch.setattr(local_kernel, "MAX_COST", 5)
     steps, update = [], ExponentialFamilyProblem.update
     monkeypatch.setattr(ExponentialFamilyProblem, "update", lambda *args: steps.append(1) or update(*args))
     newton = discriminant.solve(constraints, Laplace(1.0, 1.0), TIGHT)

@@ -28,7 +28,8 @@ from mixent.med.exponential_family import (
 )
 
 MAX_CONSTRAINTS = 2500  # of a kernel matrix
-MAX_RANK, MAX_ENTRIES = 1000, 2 * 10**7  # of a factor of a larger one
+MAX_COST = 3e9  # multiplications of a step with a factor of a larger one
+SHARE = 0.05  # of the constraints cubed: a factor that costs less is used in place of the matrix
 PRECISION = 1e-10  # of the local minimum, in nats per unit of weight
 MAX_ITER = 200
 MAX_SEARCH, FLAT = 40, 0.1  # steps of a line search, and the share of the initial slope at which it ends
@@ -53,7 +54,7 @@ class LocalMinimumProblem(ExponentialFamilyProblem):
 
     def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
         if self.memo.get("params") is not params:  # else a step was too long
-            z = self.memo["z"] if self.memo.get("next") is params else np.zeros(self.constraints.signs.shape)
+            z = self.memo["z"] if self.memo.get("next") is params else self._first(params)
             self.memo.update(params=params, direction=self._direction(params, total, z))
         direction = self.memo["direction"]
         if direction is None:
@@ -61,6 +62,11 @@ class LocalMinimumProblem(ExponentialFamilyProblem):
         new = self.step(params, tuple(step * d for d in direction.steps), step * direction.bias_step)
         self.memo.update(next=new, z=direction.start + step * (direction.z - direction.start))
         return new
+
+    def _first(self, params: JointDistribution) -> Array:
+        """z from the multipliers; zero at the prior."""
+        weight = self.constraints.weight[:, None]
+        return 0.0 * weight * self.constraints.signs if params is self.prior else weight * self.multipliers(params)
 
     def _direction(self, params: JointDistribution, total: FamilyStats, start: Array) -> Direction | None:
         """z is zero where a margin is attained anyway, so the kernel matrix is that of the other constraints."""
@@ -70,8 +76,11 @@ class LocalMinimumProblem(ExponentialFamilyProblem):
         possible = constraints.effective & (constraints.weight > 0)[:, None]
         lowest = np.where(possible, np.minimum(margins, at_prior), np.inf)
         n_chosen = min(int(SPARE * np.count_nonzero(lowest < required)) + FEW, lowest.size)
-        chosen, z = (lowest <= np.partition(lowest, n_chosen - 1, axis=None)[n_chosen - 1]) & possible | (start > 0), start
-        while self._fits(int(np.count_nonzero(chosen))):
+        chosen, z = (
+            (lowest <= np.partition(lowest, n_chosen - 1, axis=None)[n_chosen - 1]) & possible | (start > 0),
+            start,
+        )
+        while np.count_nonzero(chosen) <= MAX_CONSTRAINTS or self._factor_cost(chosen) <= MAX_COST:
             z, bias_step, sums = self._minimum(params, total, chosen, at_prior, z)
             short = possible & ~chosen & (at_prior + self._margin_changes(params, sums, bias_step) < required)
             if not short.any():
@@ -85,24 +94,18 @@ class LocalMinimumProblem(ExponentialFamilyProblem):
         changes = np.column_stack([phi.dot(means[f]) for phi, f in zip(self.features, self.family_of)])
         return self.constraints.margins(changes + self.contrast @ bias_step)
 
-    def _fits(self, n_constraints: int) -> bool:
-        """Whether the kernel matrix of so many constraints, or a factor of it, can be formed."""
-        return n_constraints <= MAX_CONSTRAINTS or (
-            self._rank <= MAX_RANK and n_constraints * self._rank <= MAX_ENTRIES
-        )
+    def _factor_cost(self, chosen: np.ndarray) -> float:
+        """Multiplications to form the system of a factor of the kernel matrix."""
+        ranks = [self.prior.parts[f].rank for f in self.family_of]  # type: ignore[attr-defined]
+        return float(np.count_nonzero(chosen.any(axis=1))) * sum(ranks) ** 2 + sum(ranks) ** 3 / 3
 
-    @property
-    def _rank(self) -> int:
-        return sum(part.rank for part in self.prior.parts)  # type: ignore[attr-defined]
-
-    def _kernel(self, active: ActiveSet) -> KernelMatrix | KernelFactor:
-        if 4 * self._rank > len(active.coef):
+    def _kernel(self, active: ActiveSet, chosen: np.ndarray) -> KernelMatrix | KernelFactor:
+        n = len(active.coef)
+        if n <= MAX_CONSTRAINTS and self._factor_cost(chosen) > SHARE * n**3:
             return KernelMatrix(active.gram())
-        factors: list[Any] = [0.0] * len(active.params.parts)
-        for phi, f, coef in zip(active.features, self.family_of, active.coef.T):
-            factor = phi.kernel_factor(active.params.parts[f])  # type: ignore[attr-defined]
-            factors[f] = factors[f] + factor[active.row_of] * coef[:, None]
-        return KernelFactor(np.concatenate(factors, axis=1))
+        parts = [active.params.parts[f] for f in self.family_of]
+        factors = [phi.kernel_factor(part) for phi, part in zip(active.features, parts)]  # type: ignore[attr-defined]
+        return KernelFactor(factors, self.family_of, active)
 
     def _minimum(
         self, params: JointDistribution, total: FamilyStats, chosen: np.ndarray, at_prior: Array, start: Array
@@ -113,7 +116,7 @@ class LocalMinimumProblem(ExponentialFamilyProblem):
         q = 1.0 / self.bias_variance + PROXIMAL * total.weight
         g = (params.bias - self.prior.bias) / self.bias_variance
         at = active.index
-        local = LocalSearch(self._kernel(active), active.B, q, g, at_prior[at], weight[at[0]], self.margin)
+        local = LocalSearch(self._kernel(active, chosen), active.B, q, g, at_prior[at], weight[at[0]], self.margin)
         z, (solved, bias_step) = np.zeros_like(start), local.minimize(start[at], PRECISION * total.weight)
         z[at] = solved
         return z, bias_step, active.weighted_features(solved)
@@ -142,25 +145,54 @@ class KernelMatrix:
 
 
 class KernelFactor:
-    """K = A A^T, where A (k, p) has fewer columns than rows."""
+    """K = A A^T, where A has few columns; its rows are combinations of factors of the outputs, and are not formed."""
 
-    def __init__(self, A: Array) -> None:
-        self.A = A
+    def __init__(self, factors: list[Array], family_of: tuple[int, ...], active: ActiveSet) -> None:
+        """`factors` (rows, rank) are those of the outputs, of which the ones of a family have the same columns."""
+        self.factors, self.row_of, self.coef = factors, active.row_of, active.coef
+        self.contrast = active.problem.contrast
+        ranks = [next(F.shape[1] for F, g in zip(factors, family_of) if g == f) for f in range(max(family_of) + 1)]
+        ends = np.cumsum(ranks)
+        self.columns = [slice(ends[f] - ranks[f], ends[f]) for f in family_of]
+        self.p = int(ends[-1])
 
     def product(self, z: Array) -> Array:
         """K z."""
-        return np.asarray(self.A @ (self.A.T @ z))
+        alpha = np.zeros((len(self.factors[0]), len(self.factors)))
+        np.add.at(alpha, self.row_of, z[:, None] * self.coef)
+        v = self._sums(alpha, slice(None))
+        return np.asarray((self._outputs(v, slice(None))[self.row_of] * self.coef).sum(axis=1))
+
+    def _sums(self, alpha: Array, rows: Any) -> Array:
+        """(p,) sum of the factors of some rows, weighted by alpha (rows, S)."""
+        v = np.zeros(self.p)
+        for F, columns, a in zip(self.factors, self.columns, alpha.T):
+            v[columns] += a @ F[rows]
+        return v
+
+    def _outputs(self, v: Array, rows: Any) -> Array:
+        return np.column_stack([F[rows] @ v[columns] for F, columns in zip(self.factors, self.columns)])
 
     def solve(
         self, active: np.ndarray, diagonal: Array, right: Array, B: Array, q: float, g: Array
     ) -> tuple[Array, Array]:
         """The same as that of `KernelMatrix`, by a system of p + G unknowns."""
-        A, p = np.concatenate([self.A[active], B], axis=1), self.A.shape[1]
-        weighted = A / diagonal[:, None]
-        matrix = weighted.T @ A
-        matrix[np.diag_indices_from(matrix)] += np.r_[np.ones(p), np.full(len(g), q)]
-        v = solver_of(matrix)(weighted.T @ right - np.r_[np.zeros(p), g])
-        return (right - A @ v) / diagonal, v[p:]
+        coef, p, M = self.coef[active], self.p, self.contrast
+        rows, starts, row_of = np.unique(self.row_of[active], return_index=True, return_inverse=True)
+        W = np.add.reduceat(coef[:, :, None] * (coef / diagonal[:, None])[:, None, :], starts, axis=0)  # (rows, S, S)
+        matrix = np.diag(np.r_[np.ones(p), np.full(len(g), q)])
+        factors = [F[rows] for F in self.factors]
+        for s, (F, columns) in enumerate(zip(factors, self.columns)):
+            for t in range(len(factors)):
+                if W[:, s, t].any():
+                    matrix[columns, self.columns[t]] += F.T @ (W[:, s, t, None] * factors[t])
+            matrix[columns, p:] += F.T @ (W[:, s] @ M)
+        matrix[p:, :p] = matrix[:p, p:].T
+        matrix[p:, p:] += M.T @ W.sum(axis=0) @ M
+        alpha = np.add.reduceat((right / diagonal)[:, None] * coef, starts, axis=0)
+        v = solver_of(matrix)(np.r_[self._sums(alpha, rows), alpha.sum(axis=0) @ M - g])
+        outputs = self._outputs(v, rows) + M @ v[p:]
+        return (right - (outputs[row_of] * coef).sum(axis=1)) / diagonal, v[p:]
 
 
 class LocalSearch:
@@ -176,7 +208,8 @@ class LocalSearch:
         """z and b; the search starts at z and ends where the objective would fall by less than `tol`."""
         b = np.zeros_like(self.g)
         if (z > 0).any():
-            z, b = min(((z, b), self._predict(z)), key=lambda point: self._objective(*point))
+            points = [(0.0 * z, b), (z, b), self._predict(z)]
+            z, b = min(points, key=lambda point: self._objective(*point))
         Kz = self.kernel.product(z)
         for _ in range(MAX_ITER):
             margins = self.m + Kz + self.B @ b
@@ -216,6 +249,8 @@ class LocalSearch:
 
     def _solve(self, active: np.ndarray, diagonal: Array, right: Array) -> tuple[Array, Array]:
         z = np.zeros(len(self.m))
+        if len(active) == 0:
+            return z, -self.g / self.q
         z[active], b = self.kernel.solve(active, diagonal, right, self.B[active], self.q, self.g)
         return z, b
 
