@@ -20,6 +20,7 @@ from mixent.med.exponential_family_solving import JointSolution, solve
 from mixent.med.families import SingleTree, TreeDistribution, TreeTables
 from mixent.med.latent import LatentProblem, alternate_steps
 from mixent.med.margins import Fixed, Laplace
+from mixent.med.model_training_sets import solve_near
 from mixent.med.solving import Search
 from mixent.med.training_sets import Subset
 from mixent.med.tree_columns import TreeColumns
@@ -348,11 +349,39 @@ def test_divergence_is_that_of_all_parts():
     assert solve(problem, SHARP).minimum == pytest.approx(solution.minimum, rel=1e-12)
 
 
-def test_folds_are_searched_more_sharply_where_rows_are_few(monkeypatch):
+def test_folds_are_solved_to_a_gap_of_their_own():
     X, _ = rows_of(60)
-    assert training_set_of(X).for_folds(Search(gap=1e-6)).gap == 1e-9
-    monkeypatch.setattr(model_training_sets, "MANY", 60)
-    assert training_set_of(X).for_folds(Search(gap=1e-6)).gap == 1e-6
+    assert training_set_of(X).for_folds(Search(gap=1e-6)).gap == 1e-5
+    assert training_set_of(X).for_folds(Search(gap=1e-3)).gap == 1e-3
+
+
+@pytest.mark.parametrize("tables", ["fixed", "integrated"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_far_above_the_target_are_left_out_without_changing_the_solution(tables, n_classes):
+    """The multipliers of such rows are zero, so that J and the gap are those of all rows."""
+    X, y = rows_of(240, n_classes)
+    discriminant = training_set_of(X, tables=tables).discriminant(subset_of(y), 1.0)
+    problem = discriminant.problem(Constraints.between_classes(constraints_of(y)), Laplace(1.0, -1.0))
+    whole = solve(problem, SHARP)
+    near, outputs = solve_near(problem, SHARP, None)
+    far = (~problem.constraints.imposed | (problem.margins(problem.prior) > 1.0)).all(axis=1)
+    assert 0.1 * len(far) < far.sum()
+    assert near.minimum == pytest.approx(whole.minimum, rel=1e-10) and near.dual == pytest.approx(whole.dual, rel=1e-10)
+    np.testing.assert_allclose(near.multipliers, whole.multipliers, atol=1e-5)
+    np.testing.assert_array_equal(outputs, problem.training_scores(near.joint))
+    start, _ = solve_near(problem, SHARP, near.joint)
+    assert start.run.n_passes == 0
+
+
+def test_rows_left_out_that_end_below_the_target_are_added(monkeypatch):
+    X, y = rows_of(240)
+    discriminant = training_set_of(X).discriminant(subset_of(y), 1.0)
+    problem = discriminant.problem(Constraints.between_classes(constraints_of(y)), Laplace(3.0, 0.5))
+    whole = solve(problem, SHARP)
+    monkeypatch.setattr(model_training_sets, "DISTANCE", 0.0)
+    near, _ = solve_near(problem, SHARP, None)
+    assert near.dual == pytest.approx(whole.dual, rel=1e-10)
+    np.testing.assert_allclose(near.multipliers, whole.multipliers, atol=1e-5)
 
 
 def test_variances_within_classes():

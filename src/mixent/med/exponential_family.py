@@ -53,6 +53,21 @@ class JointDistribution(Short):
         return sum(parts) + 0.5 * float(shift @ shift) / bias_variance
 
 
+class RowValues(Stats):
+    """Values of consecutive rows, which are added by concatenation."""
+
+    def __init__(self, *blocks: Array) -> None:
+        self.blocks = blocks
+
+    def __add__(self, other: RowValues) -> RowValues:
+        return RowValues(*self.blocks, *other.blocks)
+
+    @property
+    def array(self) -> Array:
+        """(n, ...) the values of all rows."""
+        return np.concatenate(self.blocks)
+
+
 @dataclass(frozen=True)
 class FamilyStats(Stats):
     """Loss, potential and gradients of the rows at some distributions."""
@@ -62,6 +77,7 @@ class FamilyStats(Stats):
     weight: float
     gradient: tuple[Array, ...]  # per family (M,): Phi^T λ, minus the gradient of the loss
     bias_gradient: Array  # (G,) the same for the bias
+    multipliers: RowValues  # (n, P)
 
 
 @dataclass(frozen=True)
@@ -75,6 +91,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
     prior: JointDistribution
     contrast: Array  # (S, G) coefficients of the bias in each output
     bias_variance: float  # inf: flat prior
+    precision: float | None = None  # of Newton steps; None: depends on the number of rows
     safe_step: float = 2.0**-30
 
     def source(self) -> Blocks:
@@ -124,6 +141,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
             float(weight.sum()),
             gradient,
             alpha.sum(axis=0) @ self.contrast,
+            RowValues(lam),
         )
 
     def weighted_features(self, alpha: Array, features: tuple[RowFeatures, ...]) -> tuple[Array, ...]:
@@ -163,7 +181,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
     def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
         prior, constraints = self.prior, self.constraints
         residuals = tuple(p.T + g - part.T for p, g, part in zip(prior.parts, total.gradient, params.parts))
-        loss_curvature = self.margin.loss_curvature(self.multipliers(params))
+        loss_curvature = self.margin.loss_curvature(total.multipliers.array)
         curvature = constraints.weight[:, None] * np.where(constraints.effective, loss_curvature, 0.0)
         active = ActiveSet(self, params, curvature)
         bias_residual = total.bias_gradient - (params.bias - prior.bias) / self.bias_variance
@@ -193,7 +211,7 @@ class ActiveSet:
         self.problem, self.params = problem, params
         self.index = rows, k = np.nonzero(curvature > 0)
         self.rows, self.row_of = np.unique(rows, return_inverse=True)  # row_of (K,): positions among `rows`
-        self.features = tuple(phi.take(self.rows) for phi in problem.features)
+        self.features = tuple(phi.take(self.rows).for_products() for phi in problem.features)
         self.coef = problem.constraints.coefficients(rows, k)  # (K, S)
         self.inverse_curvature = 1.0 / curvature[rows, k]  # S^-1
         self.B = self.coef @ problem.contrast  # (K, G) coefficients of the bias
@@ -271,7 +289,7 @@ class ActiveSet:
         r = right + B @ b - self.inverse_curvature * z - self.kernel_product(z)
         p, y = precondition(r)
         first = size = float(r @ p)
-        tol = EXACT if self.problem.constraints.n_rows < MANY else LOOSE
+        tol = self.problem.precision or (EXACT if self.problem.constraints.n_rows < MANY else LOOSE)
         for _ in range(MAX_ITER):
             if not size > tol * first:
                 break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from mixent.med.families import Distribution, SingleTree, TreeDistribution
 from mixent.med.features import CountFeatures, RowFeatures
 from mixent.med.latent import LatentProblem, LatentSolution, alternate_steps
 from mixent.med.margins import MarginPrior
-from mixent.med.model_training_sets import ModelDiscriminant, ModelTrainingSet, members, prior_bias
+from mixent.med.model_training_sets import ModelDiscriminant, ModelTrainingSet, members, prior_bias, solve_near
 from mixent.med.solving import Search, Solution
 from mixent.med.training_sets import Subset, in_batches
 from mixent.med.tree_columns import TreeColumns
@@ -83,9 +84,9 @@ class TreeDiscriminant(ModelDiscriminant):
         shared = len(prior.parts) == 1
         self.family_of = tuple(0 if shared else s for s in range(len(model.class_of)))
         self.generative = all(isinstance(part, SingleTree) for part in prior.parts)
+        self.convex = not model.is_mixture
 
     def problem(self, constraints: Constraints, margin: MarginPrior) -> ExponentialFamilyProblem:
-        """The optimization problem for these constraints."""
         return ExponentialFamilyProblem(
             self.model.features(self.cells),
             self.family_of,
@@ -96,6 +97,7 @@ class TreeDiscriminant(ModelDiscriminant):
             self.bias_variance,
         )
 
+    @cached_property
     def prior_scores(self) -> Array:
         return self.model.merged(self.model.outputs(self.prior, self.cells))
 
@@ -104,12 +106,11 @@ class TreeDiscriminant(ModelDiscriminant):
             return self._solve_mixture(constraints, margin, search, start)
         none = Constraints.none(constraints, len(self.model.class_of))
         on_outputs = none if self.generative else Constraints.between_classes(constraints)
-        solution = solve(self.problem(on_outputs, margin), search, start)
-        return self._solution(solution, solution.multipliers, solution.run)
+        solution, outputs = solve_near(self.problem(on_outputs, margin), search, start)
+        return self._solution(solution, outputs, solution.multipliers, solution.run)
 
-    def _solution(self, solution: JointSolution, lam: Array, run: Any) -> Solution:
-        scores = self.model.merged(self.model.outputs(solution.joint, self.cells))
-        return Solution(scores, lam, solution.minimum, solution.dual, run, solution.joint)
+    def _solution(self, solution: JointSolution, outputs: Array, lam: Array, run: Any) -> Solution:
+        return Solution(self.model.merged(outputs), lam, solution.minimum, solution.dual, run, solution.joint)
 
     # --- mixtures -----------------------------------------------------------------------------------------------
 
@@ -129,7 +130,8 @@ class TreeDiscriminant(ModelDiscriminant):
         problem = LatentProblem(solve_given, infer)
         run = alternate_steps(problem, hidden, constraints.weight, search, 10.0 * search.gap)
         latent: LatentSolution = run.params
-        return self._solution(latent.solution, self._by_pair(latent.solution.multipliers, label), run)
+        outputs = self.model.outputs(latent.solution.joint, self.cells)
+        return self._solution(latent.solution, outputs, self._by_pair(latent.solution.multipliers, label), run)
 
     def _responsibilities(self, joint: JointDistribution, label: np.ndarray) -> Array:
         """(n, S) Q_t, the distribution over the components of the row's class (49)."""
