@@ -246,6 +246,21 @@ def test_a_mixture_satisfies_fixed_margins():
     assert (sign * (solution.scores[:, 1] - solution.scores[:, 0])).min() > at - 1e-5
 
 
+@pytest.mark.parametrize(("n_trees", "n", "seed", "above"), [(2, 24, 1, 0.3), (3, 30, 2, -0.05)])
+def test_a_mixture_keeps_the_fixed_margin_between_classes_not_only_between_their_trees(n_trees, n, seed, above):
+    """A class with K trees as probable as each other scores log K more than each of them."""
+    X, y = rows_of(n, 2, seed)
+    discriminant = training_set_of(X, n_trees=n_trees).discriminant(subset_of(y), np.inf)
+    sign = np.where(y == 1, 1, -1)
+    soft = discriminant.solve(constraints_of(y), Laplace(5.0, 1.0), Search(1e-6, 60))
+    target = float((sign * (soft.scores[:, 1] - soft.scores[:, 0])).min()) + above
+    solution = discriminant.solve(constraints_of(y), Fixed(target), Search(1e-8, 200))
+    assert solution.run.status is Status.CONVERGED and solution.multipliers.any()
+    assert (sign * (solution.scores[:, 1] - solution.scores[:, 0])).min() > target - 1e-5
+    objectives = np.array(solution.run.objectives)
+    assert (np.diff(objectives) > -1e-8 * n).all()  # the shares of the trees of the other class are steps of the same
+
+
 def test_two_steps_stop_where_nothing_is_revealed():
     calls = []
 

@@ -88,6 +88,17 @@ def heaviest_tree(log_weights: Array) -> tuple[np.ndarray, np.ndarray]:
     return order, parent
 
 
+@lru_cache(maxsize=32)
+def _is_above(n: int) -> np.ndarray:
+    """(n, n) bool: u < v."""
+    return np.asarray(np.arange(n)[:, None] < np.arange(n))
+
+
+def _exp_difference(a: Array, b: Array, where: np.ndarray) -> Array:
+    """exp(a - b) of some entries, and zero elsewhere."""
+    return np.exp(np.subtract(a, b, out=np.full(a.shape, -np.inf), where=where))
+
+
 def _growing(ratio: Array) -> list[Array]:
     """Ratios (n - 1, m) between neighboring rows, and their products over 2, 4, ... rows."""
     out, shift = [ratio], 1
@@ -169,15 +180,12 @@ class SpanningTrees:
         order, parent = self._heaviest
         D = np.full(self.n, np.inf)
         D[1:] = unpacked(self.log_weights, self.n)[order[1:], parent[order[1:]]]
-        return np.minimum.accumulate(np.where(np.tri(self.n, dtype=bool).T & ~np.eye(self.n, dtype=bool), D, np.inf), 1)
+        return np.minimum.accumulate(np.where(_is_above(self.n), D, np.inf), axis=1)
 
     @cached_property
     def _relative(self) -> Array:
         """(n, n) weight of each edge u < v relative to the lightest of its interval."""
-        upper = np.isfinite(self._log_lightest)
-        log_ratio = np.full((self.n, self.n), -np.inf)
-        np.subtract(self._matrices(self.log_weights), self._log_lightest, out=log_ratio, where=upper)
-        return np.exp(log_ratio)
+        return _exp_difference(self._matrices(self.log_weights), self._log_lightest, _is_above(self.n))
 
     @cached_property
     def _ratios(self) -> tuple[list[Array], list[Array], Array]:
@@ -187,15 +195,13 @@ class SpanningTrees:
         second, for (v, u), those to the interval that ends at v - 1; both as `_growing` has them. The last,
         (n - 1, n - 1) for i <= j, are those of the interval of both to sqrt(D_i D_j).
         """
-        log_lightest = self._log_lightest
-        with np.errstate(invalid="ignore"):  # inf - inf outside the triangle
-            first = np.exp(log_lightest[:-1] - log_lightest[1:])[::-1]
-            last = np.exp(log_lightest[:, 1:] - log_lightest[:, :-1]).T
-        first, last = (np.nan_to_num(ratio, posinf=0.0) for ratio in (first, last))
+        log_lightest, above = self._log_lightest, _is_above(self.n)
+        first = _exp_difference(log_lightest[:-1], log_lightest[1:], above[1:])
+        last = _exp_difference(log_lightest[:, 1:], log_lightest[:, :-1], above[:, :-1])
         both = log_lightest[:-1, 1:]
         log_D = np.diagonal(both)
-        pairs = np.exp(np.where(np.isfinite(both), both - 0.5 * (log_D[:, None] + log_D), -np.inf))
-        return _growing(first), _growing(last), pairs
+        pairs = _exp_difference(both, 0.5 * (log_D[:, None] + log_D), above[:-1, 1:])
+        return _growing(first[::-1]), _growing(last.T), pairs
 
     def _sums_over_edges(self, F: Array) -> Array:
         """(..., n - 1, n - 1) Y^T diag(f) Y for edge functions as matrices (..., n, n)."""
