@@ -261,6 +261,7 @@ class MEDBayesNetClassifier(MEDModelBase):
             float(self.ess),
             self.objective == "likelihood",
             self.calibration == "predictive",
+            whole=subset,
         )
 
     def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:

@@ -54,6 +54,21 @@ class JointDistribution(Short):
         return sum(parts) + 0.5 * float(shift @ shift) / bias_variance
 
 
+class RowValues(Stats):
+    """Values of consecutive rows, which are added by concatenation."""
+
+    def __init__(self, *blocks: Array) -> None:
+        self.blocks = blocks
+
+    def __add__(self, other: RowValues) -> RowValues:
+        return RowValues(*self.blocks, *other.blocks)
+
+    @property
+    def array(self) -> Array:
+        """(n, ...) the values of all rows."""
+        return np.concatenate(self.blocks)
+
+
 @dataclass(frozen=True)
 class FamilyStats(Stats):
     """Loss, potential and gradients of the rows at some distributions."""
@@ -63,6 +78,7 @@ class FamilyStats(Stats):
     weight: float
     gradient: tuple[Array, ...]  # per family (M,): Phi^T λ, minus the gradient of the loss
     bias_gradient: Array  # (G,) the same for the bias
+    multipliers: RowValues  # (n, P)
 
 
 @dataclass(frozen=True)
@@ -76,6 +92,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
     prior: JointDistribution
     contrast: Array  # (S, G) coefficients of the bias in each output
     bias_variance: float  # inf: flat prior
+    precision: float | None = None  # of Newton steps; None: depends on the number of rows
     safe_step: float = 2.0**-30
 
     @property
@@ -138,6 +155,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
             float(weight.sum()),
             gradient,
             alpha.sum(axis=0) @ self.contrast,
+            RowValues(lam),
         )
 
     def weighted_features(self, alpha: Array, features: tuple[RowFeatures, ...]) -> tuple[Array, ...]:
@@ -177,7 +195,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
     def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
         prior = self.prior
         residuals = tuple(p.T + g - part.T for p, g, part in zip(prior.parts, total.gradient, params.parts))
-        active = self.active_set(params, self.curvature(self.multipliers(params)))
+        active = self.active_set(params, self.curvature(total.multipliers.array))
         bias_residual = total.bias_gradient - (params.bias - prior.bias) / self.bias_variance
         bias_curvature = 1.0 / self.bias_variance + PROXIMAL * total.weight
         right = active.dot([part.hessian_product(r) for part, r in zip(params.parts, residuals)])
@@ -214,11 +232,11 @@ class ActiveSet:
         self.index = rows, k = np.nonzero(curvature > 0)
         self.rows, self.starts, n_of = np.unique(rows, return_index=True, return_counts=True)
         self.row_of = np.repeat(np.arange(len(self.rows)), n_of)  # (K,) positions among `rows`
-        self.features = tuple(phi.take(self.rows) for phi in problem.features)
+        self.features = tuple(phi.take(self.rows).for_products() for phi in problem.features)
         self.coef = problem.constraints.coefficients(rows, k)  # (K, S)
         self.inverse_curvature = 1.0 / curvature[rows, k]  # S^-1
         self.B = self.coef @ problem.contrast  # (K, G) coefficients of the bias
-        self.precision = EXACT if problem.constraints.n_rows < MANY else LOOSE
+        self.precision = problem.precision or (EXACT if problem.constraints.n_rows < MANY else LOOSE)
         self.converged = True  # whether conjugate gradients reached it
 
     def weighted_features(self, z: Array) -> tuple[Array, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -33,19 +33,19 @@ class GaussianDiscriminant(ModelDiscriminant):
         self.features = tuple(phi for of_part in features for phi in of_part)
         self.family_of = tuple(f for f, of_part in enumerate(features) for _ in of_part)
 
+    @cached_property
     def prior_scores(self) -> Array:
         return gaussian_scores(self.prior, self.X)
 
-    def problem(self, constraints: PairConstraints, margin: MarginPrior) -> LocalMinimumProblem:
+    def problem(self, constraints: Constraints, margin: MarginPrior) -> LocalMinimumProblem:
         """Equation 18 for these constraints."""
-        C = constraints.n_classes
-        on_outputs = Constraints.between_classes(constraints)
+        contrast = contrasts(len(self.features))
         return LocalMinimumProblem(
-            self.features, self.family_of, on_outputs, margin, self.prior, contrasts(C), self.bias_variance
+            self.features, self.family_of, constraints, margin, self.prior, contrast, self.bias_variance
         )
 
     def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
-        problem = self.problem(constraints, margin)
+        problem = self.problem(Constraints.between_classes(constraints), margin)
         solution = solve(problem, search, start)
         scores = problem.training_scores(solution.joint)
         return Solution(scores, solution.multipliers, solution.minimum, solution.dual, solution.run, solution.joint)

@@ -88,6 +88,38 @@ def heaviest_tree(log_weights: Array) -> tuple[np.ndarray, np.ndarray]:
     return order, parent
 
 
+@lru_cache(maxsize=32)
+def _is_above(n: int) -> np.ndarray:
+    """(n, n) bool: u < v."""
+    return np.asarray(np.arange(n)[:, None] < np.arange(n))
+
+
+def _exp_difference(a: Array, b: Array, where: np.ndarray) -> Array:
+    """exp(a - b) of some entries, and zero elsewhere."""
+    return np.exp(np.subtract(a, b, out=np.full(a.shape, -np.inf), where=where))
+
+
+def _growing(ratio: Array) -> list[Array]:
+    """Ratios (n - 1, m) between neighboring rows, and their products over 2, 4, ... rows."""
+    out, shift = [ratio], 1
+    while 2 * shift <= len(ratio):
+        out.append(out[-1][shift:] * out[-1][:-shift])
+        shift *= 2
+    return out
+
+
+def _add_earlier(x: Array, ratios: list[Array]) -> None:
+    """x_i += r_i x_(i-1), one row (axis -2) after the other, in place; all rows at once, over distances 1, 2, 4, ..."""
+    for k, ratio in enumerate(ratios):
+        x[..., 2**k :, :] += ratio * x[..., : -(2**k), :]
+
+
+def _add_later(x: Array, ratios: list[Array]) -> None:
+    """x_i += r_(i+1) x_(i+1), from the last row (axis -2) to the first, in place: the transpose of `_add_earlier`."""
+    for k, ratio in enumerate(ratios):
+        x[..., : -(2**k), :] += ratio * x[..., 2**k :, :]
+
+
 @dataclass(frozen=True)
 class SpanningTrees:
     """The distribution P(E) with these logarithms of the edge weights, for u < v."""
@@ -148,42 +180,36 @@ class SpanningTrees:
         order, parent = self._heaviest
         D = np.full(self.n, np.inf)
         D[1:] = unpacked(self.log_weights, self.n)[order[1:], parent[order[1:]]]
-        return np.minimum.accumulate(np.where(np.tri(self.n, dtype=bool).T & ~np.eye(self.n, dtype=bool), D, np.inf), 1)
+        return np.minimum.accumulate(np.where(_is_above(self.n), D, np.inf), axis=1)
 
     @cached_property
     def _relative(self) -> Array:
         """(n, n) weight of each edge u < v relative to the lightest of its interval."""
-        upper = np.isfinite(self._log_lightest)
-        log_ratio = np.full((self.n, self.n), -np.inf)
-        np.subtract(self._matrices(self.log_weights), self._log_lightest, out=log_ratio, where=upper)
-        return np.exp(log_ratio)
+        return _exp_difference(self._matrices(self.log_weights), self._log_lightest, _is_above(self.n))
 
     @cached_property
-    def _ratios(self) -> tuple[Array, Array, Array]:
+    def _ratios(self) -> tuple[list[Array], list[Array], Array]:
         """Ratios of the lightest weights of intervals, which are at most 1.
 
-        (n, n) for (u, v): of the interval to that which begins at u + 1, and, transposed, to that which ends at
-        v - 1; and (n - 1, n - 1) for i <= j: of the interval of both to sqrt(D_i D_j).
+        The first, for (u, v), are those of the interval to that which begins at u + 1, u in decreasing order; the
+        second, for (v, u), those to the interval that ends at v - 1; both as `_growing` has them. The last,
+        (n - 1, n - 1) for i <= j, are those of the interval of both to sqrt(D_i D_j).
         """
-        log_lightest = self._log_lightest
-        with np.errstate(invalid="ignore"):  # inf - inf outside the triangle
-            first = np.exp(log_lightest[:-1] - log_lightest[1:])
-            last = np.exp(log_lightest[:, 1:] - log_lightest[:, :-1])
-        first, last = (np.nan_to_num(ratio, posinf=0.0) for ratio in (first, last))
+        log_lightest, above = self._log_lightest, _is_above(self.n)
+        first = _exp_difference(log_lightest[:-1], log_lightest[1:], above[1:])
+        last = _exp_difference(log_lightest[:, 1:], log_lightest[:, :-1], above[:, :-1])
         both = log_lightest[:-1, 1:]
         log_D = np.diagonal(both)
-        pairs = np.exp(np.where(np.isfinite(both), both - 0.5 * (log_D[:, None] + log_D), -np.inf))
-        return first, np.ascontiguousarray(last.T), pairs
+        pairs = _exp_difference(both, 0.5 * (log_D[:, None] + log_D), above[:-1, 1:])
+        return _growing(first[::-1]), _growing(last.T), pairs
 
     def _sums_over_edges(self, F: Array) -> Array:
         """(..., n - 1, n - 1) Y^T diag(f) Y for edge functions as matrices (..., n, n)."""
         first, last, pairs = self._ratios
         x = np.swapaxes(F * self._relative, -1, -2).copy()
-        for v in reversed(range(self.n - 1)):  # edges that end at v or later
-            x[..., v, :] += last[v] * x[..., v + 1, :]
+        _add_later(x, last)  # edges that end at v or later
         x = np.swapaxes(x, -1, -2).copy()
-        for u in range(1, self.n):  # edges that begin at u or earlier
-            x[..., u, :] += first[u - 1] * x[..., u - 1, :]
+        _add_later(x[..., ::-1, :], first)  # edges that begin at u or earlier
         out = x[..., :-1, 1:] * pairs
         return out + np.swapaxes(np.triu(out, 1), -1, -2)
 
@@ -193,11 +219,9 @@ class SpanningTrees:
         x = np.zeros((self.n, self.n))
         x[:-1, 1:] = 2.0 * pairs * N
         x[np.arange(self.n - 1), np.arange(1, self.n)] *= 0.5
-        for u in reversed(range(self.n - 1)):  # pairs of the last of the interval with those after u
-            x[u] += first[u] * x[u + 1]
+        _add_earlier(x[::-1], first)  # pairs of the last of the interval with those after u
         x = x.T.copy()
-        for v in range(1, self.n):  # pairs of those up to v
-            x[v] += last[v - 1] * x[v - 1]
+        _add_earlier(x, last)  # pairs of those up to v
         return x.T * self._relative
 
     # --- the distribution ---------------------------------------------------------------------------------------
@@ -215,25 +239,27 @@ class SpanningTrees:
         return float(self.tree_weights.sum() + 2.0 * np.log(np.diagonal(self._factor)).sum())
 
     @cached_property
-    def _inverse_factor(self) -> Array:
+    def _inverses(self) -> tuple[Array, Array]:
+        """The inverses of the factor and of A."""
         if self.n == 1:
-            return np.zeros((0, 0))
-        return np.asarray(solve_triangular(self._factor, np.eye(self.n - 1), lower=True))
+            return np.zeros((0, 0)), np.zeros((0, 0))
+        inverse = np.asarray(solve_triangular(self._factor, np.eye(self.n - 1), lower=True))
+        return inverse, inverse.T @ inverse
 
     @cached_property
     def mean(self) -> Array:
         """(E,) edge marginals, the probabilities that a tree has each edge: the gradient of log Z."""
-        return self._edges(self._sums_over_pairs(self._inverse_factor.T @ self._inverse_factor))
+        return self._edges(self._sums_over_pairs(self._inverses[1]))
 
     def hessian_product(self, f: Array) -> Array:
         """(E,) the Hessian of log Z times f: the covariance of each edge with sum_{uv in E} f_uv."""
-        inverse = self._inverse_factor.T @ self._inverse_factor
+        inverse = self._inverses[1]
         N = inverse @ self._sums_over_edges(self._matrices(f)) @ inverse
         return np.asarray(self.mean * f - self._edges(self._sums_over_pairs(N)))
 
     def gram(self, F: Array) -> Array:
         """(K, K) covariances of the edge functions in the rows of F (K, E)."""
-        L, size = self._inverse_factor, max(1, BATCH // self.n**2)
+        L, size = self._inverses[0], max(1, BATCH // self.n**2)
         batches = [F[a : a + size] for a in range(0, len(F), size)]
         sums = [(L @ self._sums_over_edges(self._matrices(part)) @ L.T).reshape(len(part), -1) for part in batches]
         P = np.concatenate([np.zeros((0, (self.n - 1) ** 2)), *sums])

@@ -278,6 +278,7 @@ class MEDTreeClassifier(MEDModelBase):
             trees.n_trees,
             float(tables.ess),
             int(check_random_state(self.random_state).randint(2**31 - 1)),
+            whole=subset,
         )
 
     def _needs_quantized(self) -> bool:
@@ -296,7 +297,7 @@ class MEDTreeClassifier(MEDModelBase):
         ):
             if show is not None:
                 show(0, 2, "model of continuous columns")
-            candidates = [training_set, replace(training_set, continuous="quantized", cache={})]
+            candidates = [training_set, replace(training_set, continuous="quantized", cache={}, solutions={})]
             training_set = min(candidates, key=lambda candidate: self._rough_loss(candidate, subset, rounds, search))
         self.continuous_ = training_set.continuous if training_set.table.schema.continuous else None
         return super()._fit_training_set(training_set, subset, search, show, rounds)
