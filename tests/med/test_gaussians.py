@@ -203,7 +203,7 @@ def test_steps_stay_inside_the_domain_and_the_objective_never_falls(seed):
 def problem_of(X, y, C, margin, bias_variance=np.inf, weight=None, k=3.0):
     prior, _, _ = prior_of(X, y, C, k=k)
     constraints = PairConstraints.of(np.eye(C)[y], np.ones(len(y)) if weight is None else weight)
-    return GaussianDiscriminant(X, prior, bias_variance).problem(constraints, margin)
+    return GaussianDiscriminant(X, prior, bias_variance).problem(Constraints.between_classes(constraints), margin)
 
 
 def test_a_step_beyond_the_border_is_shortened():
@@ -273,7 +273,7 @@ def test_structured_covariances_are_solved_exactly(structure, bias_variance, mar
     constraints = PairConstraints.of(np.eye(2)[y], np.ones(40))
     solution = discriminant.solve(constraints, margin, TIGHT)
     assert solution.run.status is Status.CONVERGED and solution.gap < 1e-8 and solution.minimum > 1e-2
-    problem = discriminant.problem(constraints, margin)
+    problem = discriminant.problem(Constraints.between_classes(constraints), margin)
     rows = problem.source().rows
     rng = np.random.default_rng(0)
     best = -problem.objective(solution.state, problem.stats(solution.state, rows))
