@@ -18,7 +18,8 @@ import pytest
 from mixent import MEDClassifier
 from mixent.med.constraints import PairConstraints
 from mixent.med.margins import margin_prior
-from mixent.med.solving import KernelDiscriminant, LinearDiscriminant, Search
+from mixent.med.solving import Search
+from mixent.med.training_sets import KernelDiscriminant, LinearDiscriminant
 from mixent.options import RBF, Margin, Polynomial
 
 cp = pytest.importorskip("cvxpy", reason="cvxpy is not installed (pip install --group reference)")
