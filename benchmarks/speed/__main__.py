@@ -24,7 +24,7 @@ from benchmarks.speed.maxent import QUICK as MAXENT_QUICK
 from benchmarks.speed.maxent import maxent
 from benchmarks.speed.med import QUICK as MED_QUICK
 from benchmarks.speed.med import med
-from benchmarks.speed.med_defaults import contests, med_defaults, med_large, quick_contests
+from benchmarks.speed.med_defaults import default_fits, med_defaults, med_large, quick_defaults
 from benchmarks.speed.memory import peaks
 from benchmarks.speed.passes import measure, missing_values
 from benchmarks.speed.records import HEAD, Record
@@ -74,7 +74,7 @@ def _discrimination(options: argparse.Namespace) -> Iterator[Record]:
         yield from med_large()
         return
     yield from med(MED_QUICK, 1) if options.quick else med(rounds=options.rounds)
-    yield from med_defaults(quick_contests() if options.quick else contests(options.data), options.rounds)
+    yield from med_defaults(quick_defaults() if options.quick else default_fits(options.data), options.rounds)
 
 
 def _trees(options: argparse.Namespace) -> Iterator[Record]:

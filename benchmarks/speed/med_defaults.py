@@ -51,13 +51,13 @@ Draw = Callable[[], tuple[Any, np.ndarray]]
 
 
 @dataclass(frozen=True)
-class Contest:
-    """A table, our classifier and a peer's, and the marks: seconds, and times the peer's."""
+class DefaultFit:
+    """A table, our classifier and a peer, and the marks: seconds, and times the peer's."""
 
     name: str
     draw: Draw
     ours: Callable[[], Any]
-    peer: Callable[[], Any]
+    peer: str  # a name in `PEERS`
     seconds: float | None = None
     times: float | None = None
 
@@ -140,41 +140,40 @@ NUMBERS, CATEGORIES, MACHINE, QDA = PEERS
 COMMON = {"random_state": 0, "n_jobs": 1}
 
 
-def contests(folder: Path) -> tuple[Contest, ...]:
+def default_fits(folder: Path) -> tuple[DefaultFit, ...]:
     linear, rbf = partial(MEDClassifier, **COMMON), partial(MEDClassifier, "rbf", **COMMON)
     gaussian, trees = partial(MEDGaussianClassifier, **COMMON), partial(MEDTreeClassifier, **COMMON)
     at_one_c = partial(gaussian, C=1.0, calibration=None)
     return (
-        Contest("linear, digits 1797x64, 10 classes", digits, linear, PEERS[NUMBERS], times=1.0),
-        Contest("rbf, 900x5, 3 classes", partial(rings, 900, 3), rbf, PEERS[MACHINE], times=3.0),
-        Contest("rbf, digits 900x64, 10 classes", partial(digits, 900), rbf, PEERS[MACHINE], times=3.0),
-        Contest("Gaussians, 1000x60, C=1", partial(gaussians, 1000, 60), at_one_c, PEERS[QDA], seconds=1.0),
-        Contest("Gaussians, 1000x60", partial(gaussians, 1000, 60), gaussian, PEERS[QDA]),
-        Contest("linear, 683x35 categories, 19 classes", diseases, linear, PEERS[CATEGORIES], seconds=5.0),
-        Contest("trees, splice 2233x60", partial(splice, folder), trees, PEERS[CATEGORIES], seconds=5.0),
-        Contest("trees, 500x250", partial(chains, 500, 250), trees, PEERS[CATEGORIES], seconds=10.0),
+        DefaultFit("linear, digits 1797x64, 10 classes", digits, linear, NUMBERS, times=1.0),
+        DefaultFit("rbf, 900x5, 3 classes", partial(rings, 900, 3), rbf, MACHINE, times=3.0),
+        DefaultFit("rbf, digits 900x64, 10 classes", partial(digits, 900), rbf, MACHINE, times=3.0),
+        DefaultFit("Gaussians, 1000x60, C=1", partial(gaussians, 1000, 60), at_one_c, QDA, seconds=1.0),
+        DefaultFit("Gaussians, 1000x60", partial(gaussians, 1000, 60), gaussian, QDA),
+        DefaultFit("linear, 683x35 categories, 19 classes", diseases, linear, CATEGORIES, seconds=5.0),
+        DefaultFit("trees, splice 2233x60", partial(splice, folder), trees, CATEGORIES, seconds=5.0),
+        DefaultFit("trees, 500x250", partial(chains, 500, 250), trees, CATEGORIES, seconds=10.0),
     )
 
 
-def quick_contests() -> tuple[Contest, ...]:
+def quick_defaults() -> tuple[DefaultFit, ...]:
     linear, name = partial(MEDClassifier, **COMMON), "linear, 60x4 categories, 3 classes"
-    return (Contest(name, partial(diseases, (30, 20, 10), 4), linear, PEERS[CATEGORIES]),)
+    return (DefaultFit(name, partial(diseases, (30, 20, 10), 4), linear, CATEGORIES),)
 
 
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def med_defaults(some: tuple[Contest, ...], rounds: int) -> Iterator[Record]:
+def med_defaults(some: tuple[DefaultFit, ...], rounds: int) -> Iterator[Record]:
     """Seconds of both sides, and the ratio of fits that ran one after the other."""
-    for contest in some:
-        X, y = contest.draw()
-        peer = next(name for name, make in PEERS.items() if make is contest.peer)
-        seconds = np.array([[timed(make(), X, y) for make in (contest.ours, contest.peer)] for _ in range(rounds)])
+    for fit in some:
+        X, y = fit.draw()
+        seconds = np.array([[timed(make(), X, y) for make in (fit.ours, PEERS[fit.peer])] for _ in range(rounds)])
         ours, theirs = np.median(seconds, axis=0)
-        yield _judged(contest.name, "mixent", SECONDS, ours, rounds, contest.seconds)
-        yield Record(contest.name, peer, SECONDS, theirs, None, rounds)
+        yield _judged(fit.name, "mixent", SECONDS, ours, rounds, fit.seconds)
+        yield Record(fit.name, fit.peer, SECONDS, theirs, None, rounds)
         ratio = float(np.median(seconds[:, 0] / seconds[:, 1]))
-        yield _judged(contest.name, "mixent", TIMES, ratio, rounds, contest.times)
+        yield _judged(fit.name, "mixent", TIMES, ratio, rounds, fit.times)
 
 
 def _judged(name: str, method: str, metric: str, value: float, rounds: int, mark: float | None) -> Record:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from benchmarks.speed.__main__ import main as speed
 from benchmarks.speed.med import ERROR, GAP_ROW, MARGINS, QUICK, SECONDS, SUPPORT, TOL
-from benchmarks.speed.med_defaults import MEMORY, contests, med_large, quick_contests
+from benchmarks.speed.med_defaults import MEMORY, default_fits, med_large, quick_defaults
 from benchmarks.tables import __main__ as program
 from benchmarks.tables.compare import difference
 from benchmarks.tables.data import Dataset, load
@@ -271,9 +271,9 @@ def test_splice_sets_have_their_own_columns():
 
 def test_discrimination_is_measured_beside_libsvm():
     records = speed(["--case", "med", "--quick"])
-    contests = [contest.name for contest in quick_contests()]
-    assert list(dict.fromkeys(r.set for r in records)) == [*(setting.name for setting in QUICK), *contests]
-    for name in contests:
+    defaults = [fit.name for fit in quick_defaults()]
+    assert list(dict.fromkeys(r.set for r in records)) == [*(setting.name for setting in QUICK), *defaults]
+    for name in defaults:
         ours, theirs, times = (r.mean for r in records if r.set == name)
         assert times == pytest.approx(ours / theirs)
     for setting in QUICK:
@@ -293,6 +293,6 @@ def test_the_large_case_has_a_certificate_and_its_memory():
 
 def test_tables_of_default_fits_have_the_sizes_of_their_names(monkeypatch):
     monkeypatch.setattr("benchmarks.speed.med_defaults.splice", lambda folder: (np.zeros((2233, 60)), None))
-    for contest in contests(None):
-        (X, _), size = contest.draw(), re.search(r"(\d+)x(\d+)", contest.name)
+    for fit in default_fits(None):
+        (X, _), size = fit.draw(), re.search(r"(\d+)x(\d+)", fit.name)
         assert X.shape == tuple(map(int, size.groups()))

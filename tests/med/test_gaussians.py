@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 from mixent.core.driver import Status, rounding
 from mixent.med import local_kernel
-from mixent.med.constraints import PairConstraints, contrasts
+from mixent.med.constraints import Constraints, PairConstraints, contrasts
 from mixent.med.exponential_family import ExponentialFamilyProblem, JointDistribution
 from mixent.med.gaussian_training import GaussianDiscriminant, GaussianTrainingSet, gaussian_scores
 from mixent.med.interior_point import local_minimum
