@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from mixent.base.kernels import Kernel, Tiles, factor
 from mixent.core.arrays import Array
@@ -44,7 +45,7 @@ TILE = 1024  # rows and columns of a kernel matrix computed at once
 MAX_DOUBLE, MAX_SINGLE = 8000, 40_000  # active rows whose kernel matrix is stored in double and in single precision
 LONGEST = 4.0  # length of a step
 NEAR = 1.0 - 1e-12  # share of their upper bound that multipliers may reach
-MAX_STEPS, FLAT = 40, 0.01  # steps of a line search, and the share of the initial slope at which it ends
+FLAT, LENGTH = 1e-3, 1e-2  # share of the initial slope that counts as zero, and relative precision of a step's length
 MANY_ROWS, SHARE = 1000, 4  # from so many rows on, every fourth is solved first
 SAMPLED_C = 30.0  # largest multiple of the first C for that
 GROWTH, ROUGH = 3.0, 1e-3  # a large C is approached through smaller ones: the factor between them, and their gap per row
@@ -389,7 +390,7 @@ class FunctionProblem(ExponentialFamilyProblem):
         return replace(solution, multipliers=lam, dual=dual) if better else solution
 
     def best_length(self, params: JointDistribution, change: FunctionStep, bias_step: Array) -> float | None:
-        """The length of the step with the lowest objective: a root of its slope, to a hundredth of the slope at zero.
+        """The length of the step with the lowest objective, nearly: the root of its slope.
 
         None: the objective does not decrease.
         """
@@ -408,21 +409,10 @@ class FunctionProblem(ExponentialFamilyProblem):
         initial = slope(0.0)
         if not initial < 0:
             return None
-        low, high, at_low, at_high, t = 0.0, np.inf, initial, np.inf, 1.0
-        for _ in range(MAX_STEPS):
-            value = slope(t)
-            if abs(value) <= FLAT * -initial or (value < 0 and t >= LONGEST):
-                break
-            if value > 0:
-                at_low = 0.5 * at_low if high < np.inf and at_high > 0 else at_low
-                high, at_high = t, value
-            else:
-                at_high = 0.5 * at_high if high < np.inf else at_high
-                low, at_low = t, value
-            t = low - at_low * (high - low) / (at_high - at_low) if high < np.inf else 2.0 * t
-            if high < np.inf:
-                t = min(max(t, low + 0.05 * (high - low)), high - 0.05 * (high - low))
-        return t
+        low, high = 0.0, 1.0
+        while (value := slope(high)) < FLAT * initial and high < LONGEST:
+            low, high = high, 2.0 * high
+        return high if value <= -FLAT * initial else float(brentq(slope, low, high, xtol=1e-12, rtol=LENGTH))
 
 
 class ActiveRows(ActiveSet):
@@ -526,9 +516,12 @@ class FunctionDiscriminant(Discriminant):
         return self.gram
 
     def _unit(self, problem: FunctionProblem) -> float:
-        """The loss per row of the zero function, if below one nat: a gap must be small beside it."""
+        """The loss per row of the zero function, if below one nat: a gap must be small beside it.
+
+        Zero for a fixed margin: the multipliers of a round are the start of the next, and must be exact.
+        """
         if isinstance(problem.margin, Fixed):
-            return 1.0
+            return 0.0
         constraints = problem.constraints
         loss = np.where(constraints.imposed, problem.margin.loss(constraints.offset), 0.0)
         mean = float(constraints.weight @ loss.sum(axis=1)) / max(float(constraints.weight.sum()), 1e-300)
