@@ -15,6 +15,7 @@ import mixent
 from mixent import FisherKernel, GaussianMixture, MEDClassifier
 from mixent.data import DataWarning
 from mixent.med import classifier as module
+from mixent.med import functions
 from mixent.med.margins import Laplace
 from mixent.options import RBF, Margin, Polynomial
 
@@ -423,6 +424,55 @@ def test_unscaled_kernels_are_solved_too(two):
     plain = MEDClassifier(**options).fit(100 * X, y)
     called = MEDClassifier(lambda A, B: A @ B.T, **options).fit(100 * X, y)
     assert called.objective_ == pytest.approx(plain.objective_, rel=1e-4)
+
+
+def test_a_small_c_has_coefficients_too():
+    X = np.array([[-2, 0], [-1, -1], [0, -2], [0, 2], [1, 1], [2, 0]], float)
+    y = np.array([1, 1, 1, 2, 2, 2])
+    for C in (0.001, 0.01, 0.03, 0.1):
+        model = MEDClassifier(C=C, calibration=None).fit(X, y)
+        Z = (X - X.mean(axis=0)) / X.std(axis=0)
+        implied = (model.multipliers_ * np.where(y == 2, 1.0, -1.0)) @ Z / X.std(axis=0)
+        np.testing.assert_allclose(model.coef_[0], implied, rtol=1e-3)
+        np.testing.assert_array_equal(model.predict(X), y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_large_c_on_rows_that_cannot_be_separated_ends(kernel):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 3)), rng.integers(0, 2, 150)
+    X[75:] = X[:75]  # equal rows, partly of different classes
+    model = MEDClassifier(kernel, C=1e4, calibration=None).fit(X, y)
+    assert model.run_.status.ok and model.gap_ <= 1e-6 * 150 * max(1.0, 1e-6 * model.objective_)
+
+
+def test_the_gap_of_landmarks_is_that_of_the_kernel(two):
+    X, y = two
+    exact = MEDClassifier(RBF(n_landmarks=None), C=2.0, calibration=None, tol=1e-9).fit(X, y)
+    few = MEDClassifier(RBF(n_landmarks=10), C=2.0, calibration=None, tol=1e-9, random_state=0).fit(X, y)
+    every = MEDClassifier(RBF(n_landmarks=len(X)), C=2.0, calibration=None, tol=1e-9).fit(X, y)
+    assert few.objective_ < exact.objective_ < few.objective_ + few.gap_  # both values bound the optimum
+    assert few.gap_ > 0.01 * exact.objective_
+    assert every.gap_ < 1e-6 * exact.objective_ and every.objective_ == pytest.approx(exact.objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_kernel_that_is_not_stored_gives_the_same(two, three, classes, monkeypatch):
+    X, y = two if classes == 2 else three
+    stored = MEDClassifier("rbf", C=2.0, tol=1e-10, calibration=None).fit(X, y)
+    monkeypatch.setattr(module, "STORED_ROWS", 10)
+    monkeypatch.setattr(module, "MOST_ROWS", 10**6)
+    monkeypatch.setattr(functions, "TILE", 16)
+    for most_double, most_single in ((8000, 40_000), (5, 40_000), (5, 6)):
+        monkeypatch.setattr(functions, "MAX_DOUBLE", most_double)
+        monkeypatch.setattr(functions, "MAX_SINGLE", most_single)
+        monkeypatch.setattr(functions, "CHEAP", 75 if most_double == 8000 else 0)
+        model = MEDClassifier("rbf", C=2.0, tol=1e-10, calibration=None).fit(X, y)
+        assert model.objective_ == pytest.approx(stored.objective_, rel=1e-8)
+        np.testing.assert_allclose(model.decision_function(X), stored.decision_function(X), atol=1e-4)
+    monkeypatch.setattr(module, "SAMPLED_ROWS", 60)
+    chosen = MEDClassifier("rbf", random_state=0).fit(X, y)
+    assert len(chosen.C_tried_) >= 3 and chosen.score(X, y) > 0.8
 
 
 def test_close_rows_keep_a_fixed_margin():

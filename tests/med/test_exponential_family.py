@@ -484,13 +484,13 @@ def test_nothing_to_ask_leaves_the_prior():
 
 
 def test_balanced_multipliers_keep_the_equality_of_a_flat_bias():
-    problem = problem_of("fixed", MARGINS["laplace"])
-    lam = 0.7 * np.random.default_rng(0).random((14, 1))
-    even = balance_multipliers(problem, lam)
-    np.testing.assert_allclose(stats_at(problem, even).bias_gradient, 0.0, atol=1e-12)
-    assert (even <= lam).all() and (even == lam).any()
-    assert balance_multipliers(replace(problem, bias_variance=1.0), lam) is lam
-    assert balance_multipliers(problem_of("fixed", MARGINS["laplace"], 3), np.zeros((14, 3))).shape == (14, 3)
+    for n_classes in (2, 3, 4):
+        problem = problem_of("fixed", MARGINS["laplace"], n_classes)
+        lam = 0.7 * np.random.default_rng(0).random(problem.constraints.signs.shape) * problem.constraints.effective
+        even = balance_multipliers(problem, lam)
+        np.testing.assert_allclose(stats_at(problem, even).bias_gradient, 0.0, atol=1e-12)
+        assert (even >= 0).all() and (even < problem.margin.upper).all() and not even[lam == 0].any()
+        assert balance_multipliers(replace(problem, bias_variance=1.0), lam) is lam
 
 
 def test_a_move_out_of_the_domain_is_halved():

@@ -358,7 +358,7 @@ def test_the_length_of_a_step_is_the_best():
         evaluated(problem, functions_at(problem.gram, joint.parts[0].T + t * change, joint.bias + t * shift))[0]
         for t in (0.0, 0.5, 0.9, 1.0, 1.1, 1.5)
     ]
-    assert values[3] > values[0] and values[3] > values[1] and values[3] > values[5]
+    assert values[3] > max(values[0], values[1], values[5])
 
 
 def test_at_any_point_the_gap_bounds_the_distance_to_the_optimum():
@@ -540,7 +540,7 @@ def test_a_certain_margin_is_the_hard_margin_machine():
     svm = SVC(C=1e9, kernel="linear", tol=1e-10).fit(X, y)
     solution = linear(X, belief, np.ones(len(X)), Fixed(1.0))
     np.testing.assert_allclose(decision(solution), svm.decision_function(X), atol=1e-6)
-    np.testing.assert_allclose(solution.state.coef, svm.coef_, atol=1e-6)
+    np.testing.assert_allclose(solution.state.parts[0].T.T, svm.coef_, atol=1e-6)
     lam = np.zeros(len(X))
     lam[svm.support_] = np.abs(svm.dual_coef_[0])
     np.testing.assert_allclose(solution.multipliers[:, 0], lam, atol=1e-4 * lam.max())

@@ -61,11 +61,11 @@ class Kernel(Options, ABC):
             if rows != columns:
                 out[columns, rows] = part.T
 
-        executor.map(tile, _Tiles([(r, c) for i, r in enumerate(cuts) for c in cuts[: i + 1]]))  # type: ignore[arg-type]
+        executor.map(tile, Tiles([(r, c) for i, r in enumerate(cuts) for c in cuts[: i + 1]]))  # type: ignore[arg-type]
         return out
 
 
-class _Tiles(list):
+class Tiles(list):
     """To an executor, blocks."""
 
 

@@ -34,8 +34,8 @@ from mixent.core.executors import Executor
 from mixent.data import Categorical, Table, TableLike, check_spread, read_features
 from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.encoding import FILLED, Encoder
-from mixent.med.estimator import MEDBase, TrainedDiscriminant
-from mixent.med.functions import dual_coefficients
+from mixent.med.estimator import Folds, MEDBase, TrainedDiscriminant, take_subset
+from mixent.med.functions import KernelGram, dual_coefficients
 from mixent.med.margins import MarginPrior, check_some_margin
 from mixent.med.options import LabelUpdates, Margin
 from mixent.med.solving import Discriminant
@@ -50,8 +50,10 @@ GRIDS = {
 }
 KERNELS = (Linear, Polynomial, RBF, Precomputed, KernelFunction)
 MATRIX = "a kernel matrix has neither missing values nor categories"
-MOST_ROWS, MOST_ROWS_JOINT = 10_000, 2_000  # with more rows Nyström features are used: two classes, more classes
+MOST_ROWS = 10_000  # with more rows Nyström features replace the kernel, unless n_landmarks is None
 LANDMARKS = 1_000
+STORED_ROWS = 16_000  # with more rows and n_landmarks=None, the kernel matrix (2 GB) is not stored
+SAMPLED_ROWS = 5_000  # of these, as many are drawn for the choice of C and the calibration
 
 
 @reads(Linear, Polynomial, RBF)
@@ -87,8 +89,9 @@ class MEDClassifier(MEDBase):
         Kernel function. "poly" and "rbf" stand for `Polynomial()` and `RBF()`, which hold degree, gamma, coef0 and the
         number of Nyström features. A callable takes two matrices of encoded rows. A transformer (`FisherKernel`, or any
         object with `transform`) maps rows to features whose inner product is the kernel. With "precomputed", X is the
-        kernel matrix. With more than 10 000 rows (2000 with more than two classes or uncertain labels), 1000 Nyström
-        features replace the kernel matrix.
+        kernel matrix. With more than 10 000 rows, 1000 Nyström features replace the kernel matrix. With
+        `n_landmarks=None` the kernel is exact; with more than 16 000 rows its matrix is computed in parts (of the
+        support rows up to 6 GB are stored), and `C` and the calibration are chosen on 5000 rows drawn at random.
     C : "auto" or float
         Upper bound on each row's multiplier, like C of a support vector machine. "auto" chooses it by cross-validated
         log-loss of the labelled rows (at most 3 with uncertain labels or unlabelled rows). The exponential margin prior
@@ -152,7 +155,8 @@ class MEDClassifier(MEDBase):
     objective_ : float
         Dual objective J at the solution, in nats; with uncertain labels, for the labels inferred at the end.
     gap_ : float or None
-        Duality gap: an upper bound on the distance of `objective_` from its optimum.
+        Duality gap: an upper bound on the distance of `objective_` from its optimum. With Nyström features it is that of
+        the kernel itself, so it contains the error of the features.
     label_posterior_ : (n, C) array
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
@@ -289,6 +293,15 @@ class MEDClassifier(MEDBase):
     def _grid(self) -> tuple[float, ...]:
         return tuple(C / self._target() for C in GRIDS[self._group("margin").distribution])
 
+    def _cv_rounds(self, subset: Subset) -> list[Folds]:
+        if self.feature_map_ is not None or self.kernel_ is None or isinstance(self.kernel_, Linear):
+            return super()._cv_rounds(subset)
+        if len(subset.rows) <= STORED_ROWS:
+            return super()._cv_rounds(subset)
+        drawn = np.sort(check_random_state(self.random_state).permutation(len(subset.rows))[:SAMPLED_ROWS])
+        rounds = super()._cv_rounds(take_subset(subset, drawn))
+        return [[(drawn[train], drawn[test]) for train, test in folds] for folds in rounds]
+
     # --- training -----------------------------------------------------------------------------------------------
 
     def _training_set(
@@ -309,12 +322,16 @@ class MEDClassifier(MEDBase):
         self.kernel_ = kernel.resolved(Z, subset.weight)
         if isinstance(self.kernel_, Linear):
             return FeatureTrainingSet(Z)
-        n_landmarks = self.kernel_.count_landmarks(len(subset.rows), _default_landmarks(subset))
+        n_landmarks = self.kernel_.count_landmarks(
+            len(subset.rows), LANDMARKS if len(subset.rows) > MOST_ROWS else None
+        )
         if n_landmarks is not None:
             rng = check_random_state(self.random_state)
             chosen = np.sort(rng.permutation(subset.rows[subset.weight > 0])[:n_landmarks])
             self.feature_map_ = Nystrom.of(self.kernel_, Z[chosen])
-            return FeatureTrainingSet(self.feature_map_(Z))
+            return FeatureTrainingSet(self.feature_map_(Z), Z, executor)
+        if len(subset.rows) > STORED_ROWS:
+            return KernelTrainingSet(None, Z, self.kernel_, executor)
         K = self.kernel_.square(Z, executor)
         if isinstance(self.kernel_, KernelFunction):
             check_kernel_matrix(K, "the matrix of the kernel function")
@@ -328,6 +345,8 @@ class MEDClassifier(MEDBase):
             if isinstance(self.kernel_, Linear):
                 self._support_vectors = training_set.features[self.support_]
             plane = trained.discriminant.plane(solution)  # type: ignore[attr-defined]
+            if isinstance(self.feature_map_, Nystrom):
+                self._certify(training_set, trained)
             self.function_ = DiscriminantFunction(plane.coef.T @ contrast.T, contrast @ plane.bias)
             return
         coefficients = dual_coefficients(solution, constraints, contrast)
@@ -337,6 +356,23 @@ class MEDClassifier(MEDBase):
         vectors = None if training_set.encoded is None else training_set.encoded[rows]
         weights, bias = coefficients[support] @ contrast.T, contrast @ solution.state.bias
         self.function_ = DiscriminantFunction(weights, bias, rows, vectors)
+
+    def _certify(self, training_set: FeatureTrainingSet, trained: TrainedDiscriminant) -> None:
+        """Set the value of the dual, and the gap, to those of the kernel that the Nyström features approximate.
+
+        The functions of the features are also functions of the kernel, with the same norm, so that the primal value is
+        one of both; the dual differs in the norm of the function with the coefficients of the multipliers.
+        """
+        solution, subset = trained.solution, trained.subset
+        alpha = dual_coefficients(solution, trained.constraints, contrasts(subset.n_classes))
+        used = np.flatnonzero(alpha.any(axis=1))
+        features, rows = training_set.features[subset.rows[used]], training_set.encoded[subset.rows[used]]
+        gram = KernelGram(self.kernel_, rows, training_set.executor)  # type: ignore[arg-type]
+        approximate = 0.5 * float(((features.T @ alpha[used]) ** 2).sum())
+        exact = 0.5 * float(np.vdot(alpha[used], gram.product(alpha[used])))
+        if solution.dual is not None:
+            self.objective_ = solution.dual + approximate - exact
+            self.gap_ = solution.minimum - self.objective_
 
     # --- predictions --------------------------------------------------------------------------------------------
 
@@ -455,12 +491,6 @@ def _one_row_for_two(by_class: Array) -> Array:
 def _encodes(kernel: Any) -> bool:
     """Whether the kernel takes encoded columns."""
     return isinstance(kernel, Kernel) and not isinstance(kernel, Precomputed)
-
-
-def _default_landmarks(subset: Subset) -> int | None:
-    """Default number of Nyström features; None: use the whole kernel matrix."""
-    joint = subset.n_classes > 2 or subset.uncertain
-    return LANDMARKS if len(subset.rows) > (MOST_ROWS_JOINT if joint else MOST_ROWS) else None
 
 
 def _complete(X: Array) -> Array:

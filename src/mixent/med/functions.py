@@ -14,9 +14,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
+from mixent.base.kernels import Kernel, Tiles, factor
 from mixent.core.arrays import Array
-from mixent.core.executors import Serial
+from mixent.core.executors import Executor, Serial
 from mixent.core.linalg import solver_of
 from mixent.med.constraints import Constraints, PairConstraints, contrasts, pairs
 from mixent.med.exponential_family import (
@@ -38,8 +40,12 @@ MAX_PARAMETERS = 200  # parameters of linear functions up to which a step is sol
 MAX_DIRECT = 5000  # constraints up to which the system of a step is solved directly if conjugate gradients fail
 CHEAP = 75  # products with K that take as long as a direct solution which is preferred
 PRECISION = 1e-8  # relative squared residual of conjugate gradients
+LARGE_C, MAX_FACTORED = 1e3, 3000  # C from which a kernel matrix is factored, and its most rows
+TILE = 1024  # rows and columns of a kernel matrix computed at once
+MAX_DOUBLE, MAX_SINGLE = 8000, 40_000  # active rows whose kernel matrix is stored in double and in single precision
+LONGEST = 4.0  # length of a step
 NEAR = 1.0 - 1e-12  # share of their upper bound that multipliers may reach
-MAX_STEPS, FLAT = 40, 0.1  # steps of a line search, and the share of the initial slope at which it ends
+FLAT, LENGTH = 1e-3, 1e-2  # share of the initial slope that counts as zero, and relative precision of a step's length
 MANY_ROWS, SHARE = 1000, 4  # from so many rows on, every fourth is solved first
 SAMPLED_C = 30.0  # largest multiple of the first C for that
 GROWTH, ROUGH = 3.0, 1e-3  # a large C is approached through smaller ones: the factor between them, and their gap per row
@@ -157,6 +163,79 @@ class MatrixGram(Gram):
         return self.K if self.rows is None else self.K[np.ix_(self.rows, self.rows)]
 
 
+class KernelGram(Gram):
+    """A kernel of rows, computed in tiles whenever it is needed: n^2 numbers are never stored."""
+
+    def __init__(self, kernel: Kernel, Z: Array, executor: Executor) -> None:
+        self.kernel, self.Z, self.executor, self.n_rows = kernel, Z, executor, len(Z)
+
+    def cost(self, G: int) -> float:
+        return 100.0 * self.n_rows**2
+
+    @property
+    def mean_square(self) -> float:
+        some = self.Z[:: max(1, self.n_rows // TILE)]
+        return float(np.diagonal(self.kernel.gram(some, some)).mean())
+
+    def product(self, alpha: Array) -> Array:
+        used = np.flatnonzero(alpha.any(axis=1))
+        return self.between(self.Z, used, alpha)
+
+    def between(self, rows: Array, used: np.ndarray, alpha: Array) -> Array:
+        """(m, G) values at encoded rows of the functions with coefficients alpha, zero except in the rows used."""
+        Z, alpha = self.Z[used], alpha[used]
+        columns = [slice(a, a + TILE) for a in range(0, len(used), TILE)]
+
+        def values(block: slice) -> Array:
+            out = np.zeros((len(rows[block]), alpha.shape[1]))
+            for part in columns:
+                out += self.kernel.gram(rows[block], Z[part]) @ alpha[part]
+            return out
+
+        blocks = Tiles(slice(a, a + TILE) for a in range(0, len(rows), TILE))
+        return np.concatenate(self.executor.map(values, blocks))  # type: ignore[arg-type]
+
+    def parameters(self, alpha: Array, rows: Any = slice(None)) -> Array:
+        out = np.zeros((self.n_rows, alpha.shape[1]))
+        out[rows] = alpha
+        return out
+
+    def values(self, T: Array) -> Array:
+        return self.product(T)
+
+    def inner(self, T: Array, other: Array, values: Array) -> float:
+        return float(np.vdot(T, values))
+
+    def take(self, rows: np.ndarray) -> Gram:
+        Z = self.Z[rows]
+        if len(rows) <= MAX_DOUBLE:
+            return MatrixGram(self.kernel.square(Z, self.executor))
+        return SingleGram(self.kernel, Z, self.executor) if len(rows) <= MAX_SINGLE else KernelGram(self.kernel, Z, self.executor)
+
+    def to_array(self) -> Array:
+        return self.kernel.square(self.Z, self.executor)
+
+
+class SingleGram(KernelGram):
+    """The same, stored in single precision: enough for the direction of a Newton step."""
+
+    def __init__(self, kernel: Kernel, Z: Array, executor: Executor) -> None:
+        super().__init__(kernel, Z, executor)
+        self.K = np.empty((self.n_rows, self.n_rows), dtype=np.float32)
+        blocks = Tiles(slice(a, a + TILE) for a in range(0, self.n_rows, TILE))
+
+        def fill(block: slice) -> None:
+            for a in range(0, block.stop, TILE):
+                part = kernel.gram(Z[block], Z[a : a + TILE])
+                self.K[block, a : a + TILE] = part
+                self.K[a : a + TILE, block] = part.T
+
+        executor.map(fill, blocks)  # type: ignore[arg-type]
+
+    def product(self, alpha: Array) -> Array:
+        return np.asarray(self.K @ alpha.astype(np.float32), dtype=float)
+
+
 @dataclass(frozen=True)
 class GaussianFunctions(Distribution):
     """Gaussian processes; `mean` holds the expected functions at the rows."""
@@ -181,6 +260,12 @@ class GaussianFunctions(Distribution):
 
     def divergence(self, prior: Distribution) -> float:
         return self.log_partition
+
+    def of_gram(self, gram: Gram) -> GaussianFunctions:
+        """The same functions with their parameters for another form of the same inner products."""
+        if type(gram) is type(self.gram):
+            return GaussianFunctions(self.T, gram, self.mean)
+        return GaussianFunctions(gram.parameters(self.T), gram)
 
     def step_to(self, other: GaussianFunctions) -> FunctionStep:
         return FunctionStep(other.T - self.T, other.mean - self.mean)
@@ -305,7 +390,7 @@ class FunctionProblem(ExponentialFamilyProblem):
         return replace(solution, multipliers=lam, dual=dual) if better else solution
 
     def best_length(self, params: JointDistribution, change: FunctionStep, bias_step: Array) -> float | None:
-        """The length of the step with the lowest objective: a root of its slope, to a tenth of the slope at zero.
+        """The length of the step with the lowest objective, nearly: the root of its slope.
 
         None: the objective does not decrease.
         """
@@ -324,21 +409,10 @@ class FunctionProblem(ExponentialFamilyProblem):
         initial = slope(0.0)
         if not initial < 0:
             return None
-        low, high, at_low, at_high, t = 0.0, np.inf, initial, np.inf, 1.0
-        for _ in range(MAX_STEPS):
-            value = slope(t)
-            if abs(value) <= FLAT * -initial:
-                break
-            if value > 0:
-                at_low = 0.5 * at_low if high < np.inf and at_high > 0 else at_low
-                high, at_high = t, value
-            else:
-                at_high = 0.5 * at_high if high < np.inf else at_high
-                low, at_low = t, value
-            t = low - at_low * (high - low) / (at_high - at_low) if high < np.inf else 4.0 * t
-            if high < np.inf:
-                t = min(max(t, low + 0.05 * (high - low)), high - 0.05 * (high - low))
-        return t
+        low, high = 0.0, 1.0
+        while (value := slope(high)) < FLAT * initial and high < LONGEST:
+            low, high = high, 2.0 * high
+        return high if value <= -FLAT * initial else float(brentq(slope, low, high, xtol=1e-12, rtol=LENGTH))
 
 
 class ActiveRows(ActiveSet):
@@ -426,21 +500,28 @@ class FunctionDiscriminant(Discriminant):
 
     def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         on_functions, label = constraints_on_functions(constraints)
-        problem = FunctionProblem.of(self.gram, on_functions, margin, self.bias_variance)
+        problem = FunctionProblem.of(self.gram_for(margin), on_functions, margin, self.bias_variance)
         search = replace(search, gap=search.gap * self._unit(problem))
         if start is None:
             start = self._approach(problem, search)
         else:
-            start = JointDistribution((replace(start.parts[0], gram=self.gram),), start.bias)
+            start = JointDistribution((start.parts[0].of_gram(problem.gram),), start.bias)
         solution = problem.with_newton_multipliers(solve(problem, search, start), search)
         lam = solution.multipliers if label is None else multipliers_by_pair(solution.multipliers, label)
         scores = problem.training_scores(solution.joint) @ self.contrast.T
         return Solution(scores, lam, solution.minimum, solution.dual, solution.run, solution.joint)
 
+    def gram_for(self, margin: MarginPrior) -> Gram:
+        """The inner products in the form that is precise enough for this margin."""
+        return self.gram
+
     def _unit(self, problem: FunctionProblem) -> float:
-        """The loss per row of the zero function, if below one nat: a gap must be small beside it."""
+        """The loss per row of the zero function, if below one nat: a gap must be small beside it.
+
+        Zero for a fixed margin: the multipliers of a round are the start of the next, and must be exact.
+        """
         if isinstance(problem.margin, Fixed):
-            return 1.0
+            return 0.0
         constraints = problem.constraints
         loss = np.where(constraints.imposed, problem.margin.loss(constraints.offset), 0.0)
         mean = float(constraints.weight @ loss.sum(axis=1)) / max(float(constraints.weight.sum()), 1e-300)
@@ -454,7 +535,7 @@ class FunctionDiscriminant(Discriminant):
         margins = problem.margin.increasing(problem.first_C, GROWTH)
         rough = replace(search, gap=max(search.gap, ROUGH * self._unit(problem)), observers=())
         start = problem.prior
-        sample = self._sample(problem.constraints)
+        sample = _sample(problem.gram, problem.constraints)
         if sample is not None:
             later = [i for i, margin in enumerate(margins) if getattr(margin, "C", 0.0) <= SAMPLED_C * problem.first_C]
             margins = margins[later[-1] if later else 0 :]
@@ -463,31 +544,28 @@ class FunctionDiscriminant(Discriminant):
             start = rough.run(replace(problem, margin=margin, memo=[]), problem.source(), start).params
         return start
 
-    def _sample(self, constraints: Constraints) -> np.ndarray | None:
-        """Every fourth row of each class; None: the rows are few, or the functions linear."""
-        if isinstance(self.gram, LinearGram) or self.gram.n_rows < MANY_ROWS:
-            return None
-        push = constraints.output_weights(np.ones(constraints.signs.shape) * constraints.imposed)
-        used = np.flatnonzero((constraints.weight > 0) & constraints.effective.any(axis=1))
-        groups = (np.round(push[used], 6) @ np.arange(1.0, push.shape[1] + 1)).round(6)
-        return np.sort(used[np.lexsort((np.random.default_rng(0).random(len(used)), groups))[::SHARE]])
-
     def _from_sample(self, problem: FunctionProblem, rows: np.ndarray, search: Search) -> JointDistribution:
         """The functions of a sample, in which a row stands for several."""
         part = problem.constraints.part(rows)
         part = replace(part, weight=part.weight * (problem.constraints.weight.sum() / part.weight.sum()))
-        inner = type(self).__new__(type(self))
-        FunctionDiscriminant.__init__(inner, self.gram.take(rows), len(self.contrast), self.bias_variance)
-        sampled = FunctionProblem.of(inner.gram, part, problem.margin, self.bias_variance)
-        start = inner._approach(sampled, search)
-        params = search.run(sampled, sampled.source(), start).params
-        return JointDistribution(
-            (GaussianFunctions(self.gram.parameters(params.parts[0].T, rows), self.gram),), params.bias
-        )
+        sampled = FunctionProblem.of(problem.gram.take(rows), part, problem.margin, self.bias_variance)
+        params = search.run(sampled, sampled.source(), self._approach(sampled, search)).params
+        functions = GaussianFunctions(problem.gram.parameters(params.parts[0].T, rows), problem.gram)
+        return JointDistribution((functions,), params.bias)
 
     def divergence(self, solution: Solution) -> float:
         bias = solution.state.bias
         return solution.state.parts[0].log_partition + 0.5 * float(bias @ bias) / self.bias_variance
+
+
+def _sample(gram: Gram, constraints: Constraints) -> np.ndarray | None:
+    """Every fourth row of each class; None: the rows are few, or the functions linear."""
+    if isinstance(gram, LinearGram) or gram.n_rows < MANY_ROWS:
+        return None
+    push = constraints.output_weights(np.ones(constraints.signs.shape) * constraints.imposed)
+    used = np.flatnonzero((constraints.weight > 0) & constraints.effective.any(axis=1))
+    groups = (np.round(push[used], 6) @ np.arange(1.0, push.shape[1] + 1)).round(6)
+    return np.sort(used[np.lexsort((np.random.default_rng(0).random(len(used)), groups))[::SHARE]])
 
 
 class LinearDiscriminant(FunctionDiscriminant):
@@ -512,6 +590,16 @@ class KernelDiscriminant(FunctionDiscriminant):
 
     def __init__(self, K: Array, n_classes: int, bias_variance: float, rows: np.ndarray | None = None) -> None:
         super().__init__(MatrixGram(K, rows), n_classes, bias_variance)
+        self._factored: LinearGram | None = None
+
+    def gram_for(self, margin: MarginPrior) -> Gram:
+        """For nearly hard margins a factor of K: large coefficients of the rows would cancel."""
+        nearly_hard = isinstance(margin, Fixed) or margin.C >= LARGE_C  # type: ignore[attr-defined]
+        if not nearly_hard or self.gram.n_rows > MAX_FACTORED:
+            return self.gram
+        if self._factored is None:
+            self._factored = LinearGram(factor(self.gram.to_array()))
+        return self._factored
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from mixent.med.margins import Fixed, MarginPrior
 # The method of multipliers for a fixed margin:
 MAX_ROUNDS = 60
 SLOW = 0.25  # C grows where a round leaves more than this fraction of the shortfall
-FEASIBLE, INFEASIBLE = 1e-8, 1e-4  # relative shortfalls at which it stops, and above which it fails
+FEASIBLE, INFEASIBLE = 1e-10, 1e-4  # relative shortfalls at which it stops, and above which it fails
+ROUNDING = 1e-8  # relative shortfall at which it stops if a round does not reduce it much
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def method_of_multipliers(
         if shortfall <= FEASIBLE * abs(margin.target) or run.status is Status.STOPPED:
             break
         if shortfall > SLOW * previous:
-            if max_C <= C:
+            if max_C <= C or shortfall <= ROUNDING * abs(margin.target):
                 break
             C *= growth
     if shortfall > INFEASIBLE * abs(margin.target):

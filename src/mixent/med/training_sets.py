@@ -8,10 +8,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mixent.base.kernels import Kernel
 from mixent.core.arrays import Array
+from mixent.core.executors import Executor, Serial
 from mixent.data import Table
 from mixent.med.constraints import PairConstraints, contrasts
-from mixent.med.functions import KernelDiscriminant, LinearDiscriminant, dual_coefficients
+from mixent.med.functions import (
+    FunctionDiscriminant,
+    KernelDiscriminant,
+    KernelGram,
+    LinearDiscriminant,
+    dual_coefficients,
+)
 from mixent.med.solving import Discriminant, Search, Solution
 
 FOLD_GAP = 1e-5  # duality gap per row of models of cross-validation: far below the error of their log-loss
@@ -77,6 +85,8 @@ class FeatureTrainingSet(TrainingSet):
     """Rows as vectors of features, for linear discriminants."""
 
     features: Array  # (n, r)
+    encoded: Array | None = None  # (n, d) the encoded rows of Nyström features
+    executor: Executor | None = None
 
     def discriminant(self, subset: Subset, bias_variance: float) -> LinearDiscriminant:
         return LinearDiscriminant(self.features[subset.rows], subset.n_classes, bias_variance)
@@ -88,17 +98,27 @@ class FeatureTrainingSet(TrainingSet):
 
 @dataclass(frozen=True)
 class KernelTrainingSet(TrainingSet):
-    """Rows as a kernel matrix."""
+    """Rows as a kernel matrix, or as a kernel whose matrix would be too large to store."""
 
-    K: Array  # (n, n)
+    K: Array | None  # (n, n)
     encoded: Array | None = None  # (n, d) the encoded rows, of which predictions need the support vectors
+    kernel: Kernel | None = None  # in place of K
+    executor: Executor | None = None
 
-    def discriminant(self, subset: Subset, bias_variance: float) -> KernelDiscriminant:
+    def discriminant(self, subset: Subset, bias_variance: float) -> FunctionDiscriminant:
+        if self.K is None:
+            gram = KernelGram(self.kernel, self.encoded[subset.rows], self.executor or Serial())  # type: ignore[arg-type, index]
+            return FunctionDiscriminant(gram, subset.n_classes, bias_variance)
         all_rows = len(subset.rows) == len(self.K) and (np.diff(subset.rows) == 1).all()
         return KernelDiscriminant(self.K, subset.n_classes, bias_variance, None if all_rows else subset.rows)
 
     def scores(self, subset, fitted, solution, constraints, rows):
-        alpha = np.zeros((len(self.K), subset.n_classes - 1))
-        alpha[subset.rows] = dual_coefficients(solution, constraints, contrasts(subset.n_classes))
-        f = self.K[rows] @ alpha + solution.state.bias
-        return f @ contrasts(subset.n_classes).T
+        coefficients = dual_coefficients(solution, constraints, contrasts(subset.n_classes))
+        if self.K is None:
+            used = np.flatnonzero(coefficients.any(axis=1))
+            f = fitted.gram.between(self.encoded[rows], used, coefficients)
+        else:
+            alpha = np.zeros((len(self.K), subset.n_classes - 1))
+            alpha[subset.rows] = coefficients
+            f = self.K[rows] @ alpha
+        return (f + solution.state.bias) @ contrasts(subset.n_classes).T
