@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mixent import MEDClassifier
 from mixent.core.driver import Status
+from mixent.med.functions import KernelDiscriminant
 from mixent.med.margins import Laplace
-from mixent.med.solving import KernelDiscriminant, Search
+from mixent.med.solving import Search
 from mixent.med.uncertain_labels import solve_uncertain_labels
 from mixent.options import LabelUpdates
 

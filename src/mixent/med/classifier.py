@@ -34,7 +34,7 @@ from mixent.core.executors import Executor
 from mixent.data import Categorical, Table, TableLike, check_spread, read_features
 from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.encoding import FILLED, Encoder
-from mixent.med.estimator import Folds, MEDBase, TrainedDiscriminant, take_subset
+from mixent.med.estimator import Folds, MEDBase, TrainedDiscriminant
 from mixent.med.functions import KernelGram, dual_coefficients
 from mixent.med.margins import MarginPrior, check_some_margin
 from mixent.med.options import LabelUpdates, Margin
@@ -299,7 +299,7 @@ class MEDClassifier(MEDBase):
         if len(subset.rows) <= STORED_ROWS:
             return super()._cv_rounds(subset)
         drawn = np.sort(check_random_state(self.random_state).permutation(len(subset.rows))[:SAMPLED_ROWS])
-        rounds = super()._cv_rounds(take_subset(subset, drawn))
+        rounds = super()._cv_rounds(subset.take(drawn))
         return [[(drawn[train], drawn[test]) for train, test in folds] for folds in rounds]
 
     # --- training -----------------------------------------------------------------------------------------------
