@@ -422,7 +422,7 @@ def _without(table: Table, columns: tuple[int, ...]) -> Table:
 
 
 def _threshold(scores: Array, weight: Array, share: float, lowest: float) -> float:
-    """The r-th lowest held-out score, r = share (W + 1) for a total weight W: this share of new rows is expected below it.
+    """The r-th lowest held-out score, r = share (W + 1) for a total weight W: this share of new rows is below.
 
     It lies between two scores, or, with r < 1, below all of them and below the `lowest` score of a training row.
     """
