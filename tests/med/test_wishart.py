@@ -343,3 +343,13 @@ def test_the_border_of_the_domain():
     """More than d - 1 rows are enough, and any if the columns are independent."""
     assert np.isfinite(Wishart(np.r_[1.0 + 1e-6, np.zeros(2), np.eye(2).ravel()], 2).log_partition)
     assert np.isfinite(Wishart(np.r_[1e-3, np.zeros(2), np.ones(2)], 2, True).log_partition)
+
+
+def test_a_gram_matrix_is_that_of_single_products():
+    rng = np.random.default_rng(0)
+    for d in (1, 4):
+        X = rng.normal(size=(12, d)) + 3.0
+        F = np.column_stack([np.ones(12), X, (X[:, :, None] * X[:, None]).reshape(12, -1)])
+        P = Wishart(F.sum(axis=0) + np.r_[d + 1.0, np.zeros(d), (d + 1) * np.eye(d).ravel()], d)
+        expected = F @ np.array([P.hessian_product(f) for f in F]).T
+        np.testing.assert_allclose(P.gram(F), expected, rtol=1e-10, atol=1e-12)

@@ -296,7 +296,8 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
             self.held_out_scores_ = problem.held_out_scores(data, weight, held_out, fit, show)
         else:
             self.held_out_scores_ = self.scores_
-        self.offset_ = _threshold(self.held_out_scores_, weight, float(self.contamination), self.scores_[weight > 0].min())
+        lowest = float(self.scores_[weight > 0].min())
+        self.offset_ = _threshold(self.held_out_scores_, weight, float(self.contamination), lowest)
         if not (self.run_.status.ok and fit.last_run.status.ok):
             warn(
                 f"{type(self).__name__} did not converge: "
@@ -418,7 +419,7 @@ def _without(table: Table, columns: tuple[int, ...]) -> Table:
 
 
 def _threshold(scores: Array, weight: Array, share: float, lowest: float) -> float:
-    """The r-th lowest held-out score, r = share (W + 1) for a total weight W: a new row is below it with this probability.
+    """The r-th lowest held-out score, r = share (W + 1) for a total weight W: this share of new rows is below.
 
     It lies between two scores, or, with r < 1, below all of them and below the `lowest` score of a training row.
     """

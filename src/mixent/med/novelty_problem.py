@@ -69,7 +69,8 @@ def fit_posterior(
     """Fit the posterior, or with hidden variables the variational posterior (default start: that of the model)."""
     problem = PosteriorProblem(model, data, weight)
     start = model.start(data, weight) if start is None else start
-    return run(problem, Whole(weight), start, stop=Stop(max(1e-8, 1e-2 * search.gap), search.max_iter), executor=Serial())
+    stop = Stop(max(1e-8, 1e-2 * search.gap), search.max_iter)
+    return run(problem, Whole(weight), start, stop=stop, executor=Serial())
 
 
 def level_set(

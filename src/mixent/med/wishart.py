@@ -219,6 +219,18 @@ class Wishart(Short, Distribution):
             parts.append(np.sqrt(N) * U[:, i] * U[:, j])
         return np.concatenate(parts, axis=1)
 
+    def gram(self, F: Array) -> Array:
+        """(K, K) F H F^T, for all rows of F at once, in whitened coordinates."""
+        N, d, m, L = self.rows, self.d, self.center, self._inverse
+        n, s, Q = F[:, 0], F[:, 1 : 1 + d], F[:, 1 + d :].reshape(len(F), d, d)
+        first = (s - n[:, None] * m) @ L.T
+        cross = s[:, :, None] * m
+        second = L @ (Q - cross - cross.transpose(0, 2, 1) + n[:, None, None] * np.outer(m, m)) @ L.T
+        h = 0.5 * d / N**2 + 0.25 * float(polygamma(1, 0.5 * (N + 1 - np.arange(1, d + 1))).sum())
+        mixed = np.outer(n, np.trace(second, axis1=1, axis2=2))
+        second = second.reshape(len(F), d * d)
+        return np.asarray(h * np.outer(n, n) - 0.5 * (mixed + mixed.T) + first @ first.T + 0.5 * N * second @ second.T)
+
     def with_natural_parameters(self, T: Array) -> Wishart:
         return Wishart(T, self.d, self.diagonal, self.frame)
 
