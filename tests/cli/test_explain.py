@@ -39,7 +39,7 @@ def test_explain_a_discriminant_by_its_terms(mixent, stock, X):
     y = read_frame(stock / "data.csv")["class"]
     model = mx.MEDClassifier(C=1.0, calibration=None).fit(X, y)
     mx.save(model, "m.mixent")
-    text = mixent("explain", "m.mixent", "{stock}/data.csv", "--row", "3").stdout
+    text = " ".join(mixent("explain", "m.mixent", "{stock}/data.csv", "--row", "3").stdout.split())
     why = model.explain(X.iloc[[3]])
     assert why.method == "exact" and f"{why.log_odds[0]:+.3f}" in text and why.about.split(".")[0] in text
 
