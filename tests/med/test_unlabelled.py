@@ -120,6 +120,4 @@ def test_uncertain_labels_end_in_seconds(n, C):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = MEDClassifier("rbf", C=C, calibration=None, random_state=0).fit(X, p)
     assert time.process_time() - began < 5
-    assert model.run_.n_passes <= 30
-    if model.run_.status is Status.MAX_PASSES:
-        assert model.run_.message == "the labels did not converge in 30 rounds; set a smaller C"
+    assert model.run_.n_passes <= 30 and not model.run_.status.failed
