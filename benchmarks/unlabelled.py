@@ -144,7 +144,7 @@ def table(records: list[Record], shares: str, per_class: int) -> list[str]:
         rows.append([*cells, *(_pair(means[peer]) for peer in PEERS)])
     heads = [head for kernel in KERNELS for head in (f"{kernel} MED alone", "change of error", "of log-loss")]
     title = f"{per_class} labelled rows per class, {shares} shares: error in % / log-loss"
-    return [title, "", *table_lines(["set", "splits", *heads, *PEERS], rows), ""]
+    return [title, "", *table_lines(["set", "splits", *heads, *PEERS], rows)]
 
 
 def _by_split(records: list[Record], name: str, method: str) -> dict[int, tuple[float, float]]:

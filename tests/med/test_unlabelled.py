@@ -103,12 +103,13 @@ def test_given_class_shares_are_imposed():
 
 
 def test_label_updates_end_after_a_given_number_of_rounds():
-    X, _, partly = clouds(60, label_by=0, seed=1, n_labelled=12)
+    rng = np.random.default_rng(0)
+    X, p = rng.normal(size=(25, 2)), pd.DataFrame(rng.dirichlet([1, 1, 1], 25), columns=list("abc"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = MEDClassifier(C=1.0, relaxation=LabelUpdates(0.2, max_rounds=1), random_state=0).fit(X, partly)
-    assert model.unlabelled_gain_ > 0 and model.run_.n_passes == 1
-    assert model.run_.status is Status.STOPPED and model.run_.message == "stopped after max_rounds=1 label updates"
+        model = MEDClassifier(C=3.0, calibration=None, relaxation=LabelUpdates(max_rounds=2)).fit(X, p)
+    assert model.run_.n_passes == 2
+    assert model.run_.status is Status.STOPPED and model.run_.message == "stopped after max_rounds=2 label updates"
 
 
 @pytest.mark.parametrize(("n", "C"), [(25, 3.0), (25, 50.0), (100, 50.0)])
@@ -120,6 +121,4 @@ def test_uncertain_labels_end_in_seconds(n, C):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = MEDClassifier("rbf", C=C, calibration=None, random_state=0).fit(X, p)
     assert time.process_time() - began < 5
-    assert model.run_.n_passes <= 30
-    if model.run_.status is Status.MAX_PASSES:
-        assert model.run_.message == "the labels did not converge in 30 rounds; set a smaller C"
+    assert model.run_.n_passes <= 30 and not model.run_.status.failed

@@ -285,8 +285,9 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         self.unlabelled_gain_ = None
         used, label_prior = subset, None
         if subset.has_unlabelled and self._trains_margins():
-            choice, label_prior = self._try_unlabelled(training_set, subset, rounds, choice, search, show)
-            used = subset if self.unlabelled_gain_ > 0 else subset.take(np.flatnonzero(subset.labelled))
+            choice, label_prior, gain = self._try_unlabelled(training_set, subset, rounds, choice, search, show)
+            used = subset if gain > 0 else subset.take(np.flatnonzero(subset.labelled))
+            self.unlabelled_gain_ = gain
         self.C_, self.C_tried_ = choice.C, choice.tried
         inferred = label_prior if used is subset else None
         trained = self._train(training_set, used, self.C_, _with_progress(search, show), None, inferred)
@@ -311,15 +312,14 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         alone: Choice,
         search: Search,
         show: Progress | None,
-    ) -> tuple[Choice, Array]:
-        """The choice with or without the unlabelled rows, whichever has the lower loss, and label priors (n, C).
+    ) -> tuple[Choice, Array, float]:
+        """The choice with or without the unlabelled rows, label priors (n, C), and the gain minus its standard error.
 
         The prior of an unlabelled row is its predicted probability by the fit to the labelled rows alone; in a fold, to
-        its labelled training rows. Sets `unlabelled_gain_`.
+        its labelled training rows. Where the gain is not positive, the choice is that of the labelled rows alone.
         """
         if not rounds:
-            self.unlabelled_gain_ = 0.0
-            return alone, self._label_prior(training_set, subset, alone.C, None, search)
+            return alone, self._label_prior(training_set, subset, alone.C, None, search), 0.0
         rounds, fold_search = rounds[:UNLABELLED_ROUNDS], training_set.for_folds(search)
         held_out = alone.held_out or self._held_out_scores(training_set, subset, rounds, alone.C, fold_search)
         calibration = fit_calibration(*_stack_rounds(held_out, subset), affine=True)
@@ -335,19 +335,20 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         def loss(C: float | None) -> float:
             if C not in tried:
                 if show is not None:
-                    show(len(tried), len(grid), f"unlabelled rows, C = {C:g}")
+                    show(len(tried), len(grid), f"unlabelled rows, C = {C}")
                 with_these = self._held_out_scores(training_set, subset, rounds, C, fold_search, fold_prior=fold_prior)
                 tried[C] = self._held_out_loss(with_these, subset), with_these
             return tried[C][0]
 
-        grid = [C for C in self._grid() if C <= MAX_C_UNCERTAIN] if self._chooses_C() else [alone.C]
-        C = lowest_nearby(loss, grid, max(sum(C <= alone.C for C in grid) - 1, 0) if self._chooses_C() else 0)
-        self.unlabelled_gain_ = self._held_out_loss(held_out[: len(rounds)], subset) - tried[C][0]
+        small = [C for C in self._grid() if C <= MAX_C_UNCERTAIN] if self._chooses_C() else []
+        grid: list[float | None] = [*small] or [alone.C]
+        C = lowest_nearby(loss, grid, max(sum((alone.C or 0.0) >= C for C in small) - 1, 0))
+        gain, std_error = self._held_out_gain(held_out[: len(rounds)], tried[C][1], subset)
         choice = alone
-        if self.unlabelled_gain_ > 0:
+        if gain > std_error:
             records = [{"C": C, "log_loss": tried[C][0]} for C in grid if C in tried] if self._chooses_C() else []
             choice = Choice(C, records, tried[C][1])
-        return choice, self._label_prior(training_set, subset, alone.C, calibration, search)
+        return choice, self._label_prior(training_set, subset, alone.C, calibration, search), gain - std_error
 
     def _label_prior(
         self,
@@ -414,12 +415,28 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
 
     def _held_out_loss(self, held_out: list[Array], subset: Subset) -> float:
         """Log-loss of the held-out rows of all rounds; without calibration, that of the best slope."""
+        return log_loss(*self._held_out_log_prob(held_out, subset))
+
+    def _held_out_log_prob(self, held_out: list[Array], subset: Subset) -> tuple[Array, Array, Array]:
+        """Log-probabilities of the held-out rows of all rounds, their label likelihoods and weights."""
         scores, likelihood, weight = _stack_rounds(held_out, subset)
         if self.calibration is None or self.calibration in CALIBRATIONS:
             log_prob = fit_calibration(scores, likelihood, weight, affine=self.calibration == "affine")(scores)
         else:
             log_prob = log_with_uniform(log_softmax(scores, axis=1))
-        return log_loss(log_prob, likelihood, weight)
+        return log_prob, likelihood, weight
+
+    def _held_out_gain(self, before: list[Array], after: list[Array], subset: Subset) -> tuple[float, float]:
+        """Reduction of the held-out loss from one list of scores to another, and its standard error over rows."""
+        log_probs = [self._held_out_log_prob(held_out, subset) for held_out in (before, after)]
+        losses = [-np.log((likelihood * np.exp(log_prob)).sum(axis=1)) for log_prob, likelihood, _ in log_probs]
+        rows = np.concatenate([_held_out_rows(scores, subset) for scores in before])
+        count = np.bincount(rows, minlength=len(subset.rows))
+        gains = np.bincount(rows, losses[0] - losses[1], len(subset.rows))[count > 0] / count[count > 0]
+        weight = subset.weight[count > 0]
+        mean = float(np.average(gains, weights=weight))
+        n = weight.sum() ** 2 / (weight**2).sum()
+        return mean, float(np.sqrt(np.average((gains - mean) ** 2, weights=weight) / max(n - 1, 1)))
 
     def _held_out_scores(
         self,
@@ -603,9 +620,13 @@ def _disjoint_rounds(folds: Folds) -> list[Folds]:
     return rounds
 
 
+def _held_out_rows(scores: Array, subset: Subset) -> np.ndarray:
+    return np.flatnonzero(~np.isnan(scores[:, 0]) & (subset.weight > 0))
+
+
 def _stack_rounds(rounds: list[Array], subset: Subset) -> tuple[Array, Array, Array]:
     """Held-out scores of all rounds, the label likelihoods of the rows, and their weights divided by the rounds."""
-    held_out = [np.flatnonzero(~np.isnan(scores[:, 0]) & (subset.weight > 0)) for scores in rounds]
+    held_out = [_held_out_rows(scores, subset) for scores in rounds]
     all_rows = np.concatenate(held_out)
     scores = np.concatenate([scores[rows] for scores, rows in zip(rounds, held_out)])
     return scores, subset.prior[all_rows], subset.weight[all_rows] / len(rounds)
