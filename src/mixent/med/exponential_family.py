@@ -14,7 +14,7 @@ with the Hessian of its prior.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
@@ -76,6 +76,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
     contrast: Array  # (S, G) coefficients of the bias in each output
     bias_variance: float  # inf: flat prior
     safe_step: float = 2.0**-30
+    exact: ClassVar[bool] = False  # whether an update is the minimum of the local problem
 
     def source(self) -> Blocks:
         widest = max(phi.row_bytes for phi in self.features)
