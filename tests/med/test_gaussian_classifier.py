@@ -247,7 +247,7 @@ def test_more_columns_than_rows(structure, C):
     rng = np.random.default_rng(9)
     y = np.arange(30) % 3
     X = rng.normal(size=(30, 50)) + y[:, None]
-    model = MEDGaussianClassifier(C=C, calibration=None, prior=GaussianPrior(structure=structure)).fit(X, y)
+    model = MEDGaussianClassifier(C=C, calibration=None, prior=GaussianPrior(covariances=structure)).fit(X, y)
     assert model.converged_ and model.gap_ < 1e-4 and np.isfinite(model.predict_proba(3 * X)).all()
 
 
@@ -274,7 +274,7 @@ def test_structures_of_the_covariances(ring):
     X, y = ring
     turned = X @ np.array([[1.0, 0.5], [-0.5, 1.0]])
     fits = {
-        structure: MEDGaussianClassifier(C=1.0, calibration=None, prior=GaussianPrior(structure=structure)).fit(
+        structure: MEDGaussianClassifier(C=1.0, calibration=None, prior=GaussianPrior(covariances=structure)).fit(
             turned, y
         )
         for structure in ("full", "diagonal", "tied")

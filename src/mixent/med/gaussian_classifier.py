@@ -76,8 +76,8 @@ class MEDGaussianClassifier(MEDBase):
     n_kernel_components : int
         Number of kernel principal components.
     bias : "flat" or float
-        Prior of the log-ratio of the class priors: Gaussian with this variance about the log-ratio of the training
-        shares, or flat. With a flat prior the multipliers of the classes balance.
+        Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the log-ratio of the
+        training shares. With a flat prior the multipliers of the classes balance.
     relaxation : float
         Step size of the label updates with uncertain labels, above 0 and at most 1.
     calibration : "temperature", "affine", "predictive" or None
@@ -233,7 +233,7 @@ class MEDGaussianClassifier(MEDBase):
         prior, predictive = self._group("prior"), self.calibration == "predictive"
         mean_and_cov = self._encoded_prior(prior, Z.shape[1])
         return GaussianTrainingSet(
-            Z, prior.n_rows, *mean_and_cov, self.classes_, self._floor(), predictive, prior.structure
+            Z, prior.n_rows, *mean_and_cov, self.classes_, self._floor(), predictive, prior.covariances
         )
 
     def _check(self) -> None:

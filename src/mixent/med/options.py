@@ -9,7 +9,7 @@ from mixent.base.params import check_choice, check_count, check_number, check_po
 from mixent.med.margins import MARGINS, MarginPrior, margin_prior
 
 DISTRIBUTIONS = (*MARGINS, "fixed")
-STRUCTURES = ("full", "diagonal", "tied")
+COVARIANCES = ("full", "diagonal", "tied")
 
 
 class Margin(Options):
@@ -78,7 +78,7 @@ class GaussianPrior(Options):
     mean, cov : arrays or None
         Mean and covariance matrix of the pseudo-rows, in the units of the columns. None: the mean of all rows
         and the covariance within classes.
-    structure : "full", "diagonal" or "tied"
+    covariances : "full", "diagonal" or "tied"
         Covariances of the classes: any; diagonal, with independent columns; or one covariance of all classes, whose
         boundaries are linear.
 
@@ -93,12 +93,12 @@ class GaussianPrior(Options):
     short_forms: ClassVar = {"auto": {}}
 
     def __init__(
-        self, strength: str | float = "auto", mean: Any = None, cov: Any = None, structure: str = "full"
+        self, strength: str | float = "auto", mean: Any = None, cov: Any = None, covariances: str = "full"
     ) -> None:
         self.strength = strength
         self.mean = mean
         self.cov = cov
-        self.structure = structure
+        self.covariances = covariances
 
     @classmethod
     def read(cls, name: str, value: Any) -> Self:
@@ -109,7 +109,7 @@ class GaussianPrior(Options):
         """Raise an error for parameters out of range."""
         if not (isinstance(self.strength, str) and self.strength == "auto"):
             check_positive("strength of the prior", self.strength, zero=True, also="'auto'")
-        check_choice("structure", self.structure, STRUCTURES)
+        check_choice("covariances", self.covariances, COVARIANCES)
         for name in self.given:
             if self.strength == 0:
                 raise ValueError(f"{name} of the prior is only used with a strength > 0; got strength=0")

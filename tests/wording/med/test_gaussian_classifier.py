@@ -25,8 +25,8 @@ BAD = [
         "cov of the prior must be symmetric and positive definite",
     ),
     (
-        {"prior": GaussianPrior(structure="round")},
-        "structure must be one of 'full', 'diagonal', 'tied'; got 'round'",
+        {"prior": GaussianPrior(covariances="round")},
+        "covariances must be one of 'full', 'diagonal', 'tied'; got 'round'",
     ),
     ({"prior": GaussianPrior(0, cov=np.eye(2))}, "cov of the prior is only used with a strength > 0"),
     ({"prior": GaussianPrior(cov=np.eye(2)), "kernel": "rbf"}, "cov of the prior is in the units of the"),
