@@ -262,6 +262,23 @@ def test_a_problem_too_large_for_a_kernel_has_the_same_solution(C, monkeypatch):
     assert newton.minimum == pytest.approx(exact.minimum, rel=1e-9)
 
 
+@pytest.mark.parametrize("structure", ["full", "diagonal", "tied"])
+@pytest.mark.parametrize("C", [2, 3])
+def test_the_gap_is_never_below_the_distance_from_the_optimum(structure, C):
+    for seed in range(4):
+        X, y = draw(seed, n=20 * C, d=3, C=C)
+        subset = Subset(np.arange(len(y)), np.eye(C)[y], np.ones(len(y), dtype=bool), np.ones(len(y)), False)
+        here = GaussianTrainingSet(X, None, None, None, np.arange(C), structure=structure)
+        discriminant = here.discriminant(subset, 1.0)
+        constraints = PairConstraints.of(np.eye(C)[y], np.ones(len(y)))
+        for margin in (Laplace(3.0, 1.0), Gaussian(1.0, 1.0)):
+            best = discriminant.solve(constraints, margin, TIGHT)
+            for gap in (1e-2, 1e-4):
+                rough = discriminant.solve(constraints, margin, Search(gap=gap))
+                assert rough.minimum - best.minimum <= rough.gap + 1e-9
+                assert rough.dual <= best.minimum + 1e-9
+
+
 @pytest.mark.parametrize("structure", ["diagonal", "tied"])
 @pytest.mark.parametrize("bias_variance", [np.inf, 2.0])
 @pytest.mark.parametrize("margin", [Laplace(2.0, 1.0), Exponential(3.0, 1.0), Gaussian(1.0, 1.0)])

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
@@ -94,6 +94,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
     bias_variance: float  # inf: flat prior
     precision: float | None = None  # of Newton steps; None: depends on the number of rows
     safe_step: float = 2.0**-30
+    exact: ClassVar[bool] = False  # whether an update is the minimum of the local problem
 
     @property
     def first_C(self) -> float:

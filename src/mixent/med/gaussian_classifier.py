@@ -244,7 +244,7 @@ class MEDGaussianClassifier(MEDBase):
         prior, predictive = self._group("prior"), self.calibration == "predictive"
         mean_and_cov = self._encoded_prior(prior, Z.shape[1])
         return GaussianTrainingSet(
-            Z, prior.n_rows, *mean_and_cov, self.classes_, self._floor(), predictive, prior.structure
+            Z, prior.n_rows, *mean_and_cov, self.classes_, self._floor(), predictive, prior.covariances
         )
 
     def _check(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from mixent.core.arrays import Array
 from mixent.core.driver import OutsideDomainError
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
 from mixent.med.exponential_family import JointDistribution
-from mixent.med.exponential_family_solving import solve
+from mixent.med.exponential_family_solving import maximize, solve
 from mixent.med.families import Distribution
 from mixent.med.local_kernel import LocalMinimumProblem
 from mixent.med.margins import MarginPrior
@@ -22,6 +22,9 @@ from mixent.med.solving import Search, Solution
 from mixent.med.tied_wishart import TiedWishart
 from mixent.med.training_sets import Subset
 from mixent.med.wishart import Wishart, moments
+
+DIRECT_STEPS = 25  # steps after which smaller C are tried first, in the ratio C_RATIO and with the gap ROUGH
+C_RATIO, ROUGH = 3.0, 1e-4
 
 
 class GaussianDiscriminant(ModelDiscriminant):
@@ -45,8 +48,18 @@ class GaussianDiscriminant(ModelDiscriminant):
         )
 
     def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
-        problem = self.problem(Constraints.between_classes(constraints), margin)
-        solution = solve(problem, search, start)
+        """The solution; if it takes many steps, it is approached through those for smaller C."""
+        on_outputs = Constraints.between_classes(constraints)
+        problem = self.problem(on_outputs, margin)
+        few = replace(search, max_iter=min(DIRECT_STEPS, search.max_iter))
+        solution = solve(problem, few, start)
+        if not solution.run.status.ok and search.max_iter > DIRECT_STEPS:
+            shortfall = np.maximum(margin.target - self.prior_margins(constraints), 0.0)[on_outputs.effective]
+            easier = margin.increasing(1.0 / np.sqrt(max(float(np.median(shortfall)), 1.0)), C_RATIO)[:-1]
+            state = self.prior if easier else solution.joint
+            for one in easier:
+                state = maximize(self.problem(on_outputs, one), replace(few, gap=ROUGH), state).params
+            solution = solve(problem, search, state)
         scores = problem.training_scores(solution.joint)
         return Solution(scores, solution.multipliers, solution.minimum, solution.dual, solution.run, solution.joint)
 

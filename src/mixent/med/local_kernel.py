@@ -13,7 +13,7 @@ one product with K.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class Direction:
 class LocalMinimumProblem(ExponentialFamilyProblem):
     """The same problem; an update is the minimum of the local problem, or a Newton step if that is too large."""
 
+    exact: ClassVar[bool] = True
     memo: dict = field(default_factory=dict, repr=False, compare=False)  # the last distributions, their z and direction
 
     def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:

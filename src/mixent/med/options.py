@@ -13,7 +13,7 @@ from mixent.core.arrays import Array
 from mixent.med.margins import MARGINS, MarginPrior, margin_prior
 
 DISTRIBUTIONS = (*MARGINS, "fixed")
-STRUCTURES = ("full", "diagonal", "tied")
+COVARIANCES = ("full", "diagonal", "tied")
 
 
 class Margin(Options):
@@ -130,7 +130,7 @@ class GaussianPrior(Options):
     mean, cov : arrays or None
         Mean and covariance matrix of the pseudo-rows, in the units of the columns. None: the mean of all rows
         and the covariance within classes.
-    structure : "full", "diagonal" or "tied"
+    covariances : "full", "diagonal" or "tied"
         Covariances of the classes: any; diagonal, with independent columns; or one covariance of all classes, whose
         boundaries are linear.
 
@@ -145,12 +145,12 @@ class GaussianPrior(Options):
     short_forms: ClassVar = {"auto": {}}
 
     def __init__(
-        self, strength: str | float = "auto", mean: Any = None, cov: Any = None, structure: str = "full"
+        self, strength: str | float = "auto", mean: Any = None, cov: Any = None, covariances: str = "full"
     ) -> None:
         self.strength = strength
         self.mean = mean
         self.cov = cov
-        self.structure = structure
+        self.covariances = covariances
 
     @classmethod
     def read(cls, name: str, value: Any) -> Self:
@@ -161,7 +161,7 @@ class GaussianPrior(Options):
         """Raise an error for parameters out of range."""
         if not (isinstance(self.strength, str) and self.strength == "auto"):
             check_positive("strength of the prior", self.strength, zero=True, also="'auto'")
-        check_choice("structure", self.structure, STRUCTURES)
+        check_choice("covariances", self.covariances, COVARIANCES)
         for name in self.given:
             if self.strength == 0:
                 warn_unused(f"{name} of the prior", "a strength > 0; got strength=0")
