@@ -20,6 +20,7 @@ from mixent.med.training_sets import Subset, TrainingSet
 DISTANCE = 2.0  # nats above the target up to which margins are near it
 FEW = 0.7  # share of the rows up to which those near the target are few
 LOOSE_GAP = 1e-7  # gap per row from which Newton steps need not be precise
+FIRST_C, GROWTH, ROUGH_GAP = 10.0, 4.0, 1e-3  # values of C on the way to a larger one, and their gap per row
 FOLD_GAP = 1e-5  # duality gap per row of models of cross-validation: far below the error of their log-loss
 
 
@@ -105,7 +106,11 @@ def solve_near(
     target, constraints = problem.margin.target, problem.constraints
     if search.gap >= LOOSE_GAP:
         problem = replace(problem, precision=LOOSE)
-    start = problem.prior if start is None else start
+    if start is None:
+        start = problem.prior
+        for margin in problem.margin.increasing(FIRST_C, GROWTH)[:-1]:  # few steps for each, where one C takes many
+            rough = replace(search, gap=max(search.gap, ROUGH_GAP), observers=())
+            start = solve(replace(problem, margin=margin), rough, start).joint
     near, n_passes = np.zeros(constraints.n_rows, dtype=bool), 0
     margins = problem.margins(start)
     while True:

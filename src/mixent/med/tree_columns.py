@@ -19,7 +19,7 @@ from mixent.mixtures.univariate import fit_columns
 
 IGNORED = 1e300  # scale of a constant column, which makes all its values zero
 MAX_COMPONENTS = 6  # of the mixture of a column within a class
-MAX_POINTS = 128  # bins of a column within a class; the likelihood of its mixture is that of all values to 1e-5 nats a row
+MAX_POINTS = 128  # bins of a column within a class, which change its mixture's likelihood by some 1e-5 nats a row
 MAX_CELLS = 4000  # the size of the pairwise tables is quadratic in their number
 MAX_VERTICES = 300  # a step takes time that is cubic in their number
 
