@@ -11,7 +11,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
-from mixent.med.exponential_family import LOOSE, ExponentialFamilyProblem, JointDistribution
+from mixent.med.exponential_family import LOOSE, MANY, ExponentialFamilyProblem, JointDistribution
 from mixent.med.exponential_family_solving import JointSolution, solve
 from mixent.med.margins import MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
@@ -19,7 +19,6 @@ from mixent.med.training_sets import Subset, TrainingSet
 
 DISTANCE = 2.0  # nats above the target up to which margins are near it
 FEW = 0.7  # share of the rows up to which those near the target are few
-LOOSE_GAP = 1e-7  # gap per row from which Newton steps need not be precise
 FIRST_C, GROWTH, ROUGH_GAP = 10.0, 4.0, 1e-3  # values of C on the way to a larger one, and their gap per row
 FOLD_GAP = 1e-5  # duality gap per row of models of cross-validation: far below the error of their log-loss
 
@@ -104,7 +103,7 @@ def solve_near(
     that were left out and end below it are added, and the solution is continued.
     """
     target, constraints = problem.margin.target, problem.constraints
-    if search.gap >= LOOSE_GAP:
+    if search.gap >= FOLD_GAP or constraints.n_rows >= MANY:
         problem = replace(problem, precision=LOOSE)
     if start is None:
         start = problem.prior
@@ -115,7 +114,7 @@ def solve_near(
     margins = problem.margins(start)
     while True:
         near |= (constraints.imposed & (margins < target + DISTANCE)).any(axis=1)
-        if not 0 < near.sum() <= FEW * len(near):
+        if not 0 < constraints.weight[near].sum() <= FEW * constraints.weight.sum():  # repeated rows are weights
             near[:] = True
         part, rows = problem, np.flatnonzero(near)
         if not near.all():
