@@ -7,6 +7,7 @@ be formed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ class EdgeFeatures(RowFeatures):
         if codes is not None:
             return np.asarray(self.log_ratios[codes[:, u], codes[:, v]])
         starts, out = self.layout.starts, []
-        for start, after in zip(starts[:-1], starts[1:]):
+        for start, after in pairwise(starts):
             weighted = (self.cells[:, start:after] @ self.log_ratios[start:after, after:]) * self.cells[:, after:]
             out.append(np.add.reduceat(weighted, starts[starts >= after] - after, axis=1))
         return np.concatenate([np.zeros((self.n_rows, 0)), *out], axis=1)

@@ -10,6 +10,7 @@ from mixent.base.params import check_choice, warn_unused
 from mixent.core.arrays import Array
 from mixent.med.constraints import PairConstraints
 from mixent.med.estimator import MEDBase, TrainedDiscriminant
+from mixent.med.model_training_sets import FIRST_C
 from mixent.med.solving import Search
 from mixent.med.training_sets import Subset
 
@@ -53,7 +54,9 @@ class MEDModelBase(MEDBase):
     ) -> TrainedDiscriminant:
         """Train on a subset; a fold starts from the solution for all rows, where each start has the same solution."""
         discriminant, whole = training_set.discriminant(subset, self._bias_variance()), training_set.whole
-        if whole is None or whole.uncertain or not discriminant.convex or not self._trains_margins():
+        steep = C is None or C > FIRST_C  # then the multipliers of folds differ too much from those of all rows
+        if whole is None or whole.uncertain or steep or not discriminant.convex or not self._trains_margins():
+            start = None if steep and discriminant.convex else start
             return super()._train(training_set, subset, C, search, start, label_prior)
         solved = training_set.solved(subset)
         if len(subset.rows) == len(whole.rows):

@@ -11,15 +11,15 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
-from mixent.med.exponential_family import LOOSE, ExponentialFamilyProblem, JointDistribution
+from mixent.med.exponential_family import LOOSE, MANY, ExponentialFamilyProblem, JointDistribution
 from mixent.med.exponential_family_solving import JointSolution, solve
 from mixent.med.margins import MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
-from mixent.med.training_sets import Subset, TrainingSet
+from mixent.med.training_sets import FOLD_GAP, Subset, TrainingSet
 
 DISTANCE = 2.0  # nats above the target up to which margins are near it
 FEW = 0.7  # share of the rows up to which those near the target are few
-LOOSE_GAP = 1e-7  # gap per row from which Newton steps need not be precise
+FIRST_C, GROWTH, ROUGH_GAP = 10.0, 4.0, 1e-3  # values of C on the way to a larger one, and their gap per row
 
 
 class ModelDiscriminant(Discriminant):
@@ -105,14 +105,18 @@ def solve_near(
     that were left out and end below it are added, and the solution is continued.
     """
     target, constraints = problem.margin.target, problem.constraints
-    if search.gap >= LOOSE_GAP:
+    if search.gap >= FOLD_GAP or constraints.n_rows >= MANY:
         problem = replace(problem, precision=LOOSE)
-    start = problem.prior if start is None else start
+    if start is None:
+        start = problem.prior
+        for margin in problem.margin.increasing(FIRST_C, GROWTH)[:-1]:  # few steps for each, where one C takes many
+            rough = replace(search, gap=max(search.gap, ROUGH_GAP), observers=())
+            start = solve(replace(problem, margin=margin), rough, start).joint
     near, n_passes = np.zeros(constraints.n_rows, dtype=bool), 0
     margins = problem.margins(start)
     while True:
         near |= (constraints.imposed & (margins < target + DISTANCE)).any(axis=1)
-        if not 0 < near.sum() <= FEW * len(near):
+        if not 0 < constraints.weight[near].sum() <= FEW * constraints.weight.sum():  # repeated rows are weights
             near[:] = True
         part, rows = problem, np.flatnonzero(near)
         if not near.all():
