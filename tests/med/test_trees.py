@@ -372,12 +372,13 @@ def test_folds_are_solved_to_a_gap_of_their_own():
 
 @pytest.mark.parametrize("tables", ["fixed", "integrated"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_rows_far_above_the_target_are_left_out_without_changing_the_solution(tables, n_classes):
+def test_rows_far_above_the_target_are_left_out_without_changing_the_solution(tables, n_classes, monkeypatch):
     """The multipliers of such rows are zero, so that J and the gap are those of all rows."""
     X, y = rows_of(240, n_classes)
     discriminant = training_set_of(X, tables=tables).discriminant(subset_of(y), 1.0)
     problem = discriminant.problem(Constraints.between_classes(constraints_of(y)), Laplace(1.0, -1.0))
     whole = solve(problem, SHARP)
+    monkeypatch.setattr(model_training_sets, "MANY", 100)
     near, outputs = solve_near(problem, SHARP, None)
     far = (~problem.constraints.imposed | (problem.margins(problem.prior) > 1.0)).all(axis=1)
     assert 0.1 * len(far) < far.sum()
@@ -394,6 +395,7 @@ def test_rows_left_out_that_end_below_the_target_are_added(monkeypatch):
     problem = discriminant.problem(Constraints.between_classes(constraints_of(y)), Laplace(3.0, 0.5))
     whole = solve(problem, SHARP)
     monkeypatch.setattr(model_training_sets, "DISTANCE", 0.0)
+    monkeypatch.setattr(model_training_sets, "MANY", 100)
     near, _ = solve_near(problem, SHARP, None)
     assert near.dual == pytest.approx(whole.dual, rel=1e-10)
     np.testing.assert_allclose(near.multipliers, whole.multipliers, atol=1e-5)

@@ -105,7 +105,8 @@ def solve_near(
     that were left out and end below it are added, and the solution is continued.
     """
     target, constraints = problem.margin.target, problem.constraints
-    if search.gap >= FOLD_GAP or constraints.n_rows >= MANY:
+    rough = search.gap >= FOLD_GAP or constraints.n_rows >= MANY  # else all rows are used, for the last digits
+    if rough:
         problem = replace(problem, precision=LOOSE)
     if start is None:
         start = problem.prior
@@ -116,7 +117,7 @@ def solve_near(
     margins = problem.margins(start)
     while True:
         near |= (constraints.imposed & (margins < target + DISTANCE)).any(axis=1)
-        if not 0 < constraints.weight[near].sum() <= FEW * constraints.weight.sum():  # repeated rows are weights
+        if not (rough and 0 < constraints.weight[near].sum() <= FEW * constraints.weight.sum()):
             near[:] = True
         part, rows = problem, np.flatnonzero(near)
         if not near.all():
