@@ -22,8 +22,8 @@ from benchmarks.speed.records import FASTER, SOURCE, Record
 from mixent import MEDClassifier
 from mixent.core.executors import Serial
 from mixent.med.constraints import PairConstraints
-from mixent.med.margins import margin_prior
 from mixent.med.functions import KernelDiscriminant, LinearDiscriminant
+from mixent.med.margins import margin_prior
 from mixent.med.solving import Discriminant, Search
 from mixent.options import RBF
 

@@ -13,8 +13,6 @@ from mixent.core.executors import Serial, Threads
 from mixent.med import functions
 from mixent.med.constraints import PairConstraints, contrasts, pairs
 from mixent.med.exponential_family import JointDistribution, SequentialFamilyProblem
-from mixent.med.interior_point import local_minimum
-from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace
 from mixent.med.functions import (
     FunctionProblem,
     GaussianFunctions,
@@ -25,6 +23,8 @@ from mixent.med.functions import (
     constraints_on_functions,
     dual_coefficients,
 )
+from mixent.med.interior_point import local_minimum
+from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace
 from mixent.med.solving import Search
 
 MARGINS = [Exponential(3.0), Laplace(2.0), Gaussian(1.5)]

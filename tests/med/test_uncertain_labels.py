@@ -11,9 +11,9 @@ from scipy.special import rel_entr, softmax
 from mixent.core.driver import rounding
 from mixent.med.calibration import Calibration, fit_calibration, log_loss, slope_penalty, typical_lead
 from mixent.med.constraints import PairConstraints
+from mixent.med.functions import KernelDiscriminant, LinearDiscriminant
 from mixent.med.gaussians import ClassNormalWisharts, class_posterior
 from mixent.med.margins import Exponential, Gaussian, Laplace
-from mixent.med.functions import KernelDiscriminant, LinearDiscriminant
 from mixent.med.solving import GaussianDiscriminant, Search
 from mixent.med.uncertain_labels import LabelProblem, best_labels, solve_uncertain_labels
 

@@ -1,10 +1,10 @@
-"""Newton's method in the parameters, for discriminant functions that are linear in their mean parameters.
+"""Newton's method in the parameters, for Gaussians, which are linear in their mean parameters.
 
 The dual  max_λ  J(λ) = sum_k w_k u(λ_k) - log Z(λ)  has one unknown per constraint. Its own dual,
 
     min_P  D(P || P0) + sum_k w_k loss(m_k),     m_k = p_k sum_s e_ks E_P[F_s(x_k)],
 
-has one unknown per parameter of P: d + 1 for the linear discriminant, d (d + 3) / 2 + 1 per class for Gaussians. The
+has one unknown per parameter of P: d (d + 3) / 2 + 1 per class for Gaussians. The
 objective of the driver is minus this. The statistics are sums over rows, the update is one Newton step, and the driver
 shortens a step that would lower the objective. The multipliers at any P are λ_k = multiplier(m_k); they give the
 value of the dual.
@@ -21,10 +21,10 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.core.blocks import Blocks
 from mixent.core.driver import Problem
-from mixent.core.linalg import solve_positive
 from mixent.core.stats import Stats
 from mixent.med.constraints import PairConstraints
-from mixent.med.exponential_family import PROXIMAL, imbalance_penalty
+from mixent.med.exponential_family import PROXIMAL as PROXIMAL
+from mixent.med.exponential_family import imbalance_penalty as imbalance_penalty
 from mixent.med.interior_point import local_minimum
 from mixent.med.margins import MarginPrior
 

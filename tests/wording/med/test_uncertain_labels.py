@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mixent.med.margins import Fixed
 from mixent.med.functions import LinearDiscriminant
+from mixent.med.margins import Fixed
 from mixent.med.uncertain_labels import solve_uncertain_labels
 
 from ...med.test_uncertain_labels import SEARCH, draw
