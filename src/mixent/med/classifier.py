@@ -74,9 +74,9 @@ class MEDClassifier(MEDBase):
 
     over multipliers λ >= 0, one for each row and other class, jointly for all classes; λ < C for the Laplace prior of
     the margins, u(λ) = λ + log(1 - (λ/C)^2), and for the exponential prior of Theorem 2, u(λ) = λ + log(1 - λ/C).
-    Without the logarithm this is a support vector machine [2]_. Depending on the kernel, coordinate ascent maximizes J,
-    or Newton's method minimizes the primal objective; the objective never decreases, and the difference between primal
-    and dual is the duality gap. The solution is sparse: removing a row with λ = 0 changes nothing.
+    Without the logarithm this is a support vector machine [2]_. Newton's method minimizes the primal objective, which
+    never increases; the difference between primal and dual is the duality gap. The solution is sparse: removing a row
+    with λ = 0 changes nothing.
 
     Class probabilities are a softmax of the discriminant functions times a constant plus an offset for each class, both
     fitted to the scores of held-out rows (calibration="affine"), mixed with a share 1 / (n + 2) of the uniform
@@ -155,8 +155,8 @@ class MEDClassifier(MEDBase):
     objective_ : float
         Dual objective J at the solution, in nats; with uncertain labels, for the labels inferred at the end.
     gap_ : float or None
-        Duality gap: an upper bound on the distance of `objective_` from its optimum. With Nyström features it is that of
-        the kernel itself, so it contains the error of the features.
+        Duality gap: an upper bound on the distance of `objective_` from its optimum. With Nyström features it is that
+        of the kernel itself, so it contains the error of the features.
     label_posterior_ : (n, C) array
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
@@ -366,8 +366,9 @@ class MEDClassifier(MEDBase):
         solution, subset = trained.solution, trained.subset
         alpha = dual_coefficients(solution, trained.constraints, contrasts(subset.n_classes))
         used = np.flatnonzero(alpha.any(axis=1))
-        features, rows = training_set.features[subset.rows[used]], training_set.encoded[subset.rows[used]]
-        gram = KernelGram(self.kernel_, rows, training_set.executor)  # type: ignore[arg-type]
+        features, encoded = training_set.features[subset.rows[used]], training_set.encoded
+        assert encoded is not None and self.kernel_ is not None and training_set.executor is not None
+        gram = KernelGram(self.kernel_, encoded[subset.rows[used]], training_set.executor)
         approximate = 0.5 * float(((features.T @ alpha[used]) ** 2).sum())
         exact = 0.5 * float(np.vdot(alpha[used], gram.product(alpha[used])))
         if solution.dual is not None:

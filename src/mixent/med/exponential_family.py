@@ -210,7 +210,8 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
 
     def curvature(self, lam: Array) -> Array:
         """(n, P) curvatures of the losses at these multipliers, times the weights."""
-        return np.where(self.constraints.effective, self.margin.loss_curvature(lam), 0.0) * self.constraints.weight[:, None]
+        curvature = np.where(self.constraints.effective, self.margin.loss_curvature(lam), 0.0)
+        return curvature * self.constraints.weight[:, None]
 
     def step(self, params: JointDistribution, steps: tuple[Array, ...], bias_step: Array) -> JointDistribution:
         """The distributions after a step, halved until it stays in the domain (the objective is -inf at its border)."""
@@ -238,7 +239,8 @@ class ActiveSet:
         self.inverse_curvature = 1.0 / curvature[rows, k]  # S^-1
         self.B = self.coef @ problem.contrast  # (K, G) coefficients of the bias
         self.precision = problem.precision or (EXACT if problem.constraints.n_rows < MANY else LOOSE)
-        self.converged = True  # whether conjugate gradients reached it
+        self.max_iter = MAX_ITER
+        self.converged = True  # whether conjugate gradients reached the precision
 
     def weighted_features(self, z: Array) -> tuple[Array, ...]:
         """Phi^T z, per family."""
@@ -304,7 +306,7 @@ class ActiveSet:
         return solve(right, bias_right, bias_curvature)
 
     def preconditioner(self) -> Callable[[Array], Array]:
-        """An approximate inverse of S^-1 + K, for vectors and matrices: with a multiple of the identity in place of K."""
+        """An approximate inverse of S^-1 + K, with a multiple of the identity in place of K."""
         D = self.inverse_curvature + self.kernel_size()
         return lambda right: np.asarray((right.T / D).T)
 
@@ -346,7 +348,7 @@ class ActiveSet:
         r = right + B @ b - self.inverse_curvature * z - self.kernel_product(z)
         p, y = precondition(r)
         first = size = float(r @ p)
-        for _ in range(MAX_ITER):
+        for _ in range(self.max_iter):
             self.converged = not size > self.precision * first
             if self.converged:
                 break

@@ -1,9 +1,10 @@
 """Linear and kernel discriminant functions: Gaussian processes as an exponential family (001, Theorem 2).
 
-The G functions f_g = sum_t alpha_tg k(x_t, .) have natural parameters alpha (n, G), mean parameters K alpha, the Hessian
-K and the relative entropy  tr(alpha^T K alpha) / 2  to their prior. K is a kernel matrix, or X X^T for linear functions,
-which is never formed. A Newton step of `ExponentialFamilyProblem` involves the rows with active constraints only, and
-its length minimizes the objective along the step, which takes no product with K.
+The G functions f_g = sum_t alpha_tg k(x_t, .) have natural parameters alpha (n, G), mean parameters K alpha, the
+Hessian K and the relative entropy  tr(alpha^T K alpha) / 2  to their prior. The parameters of linear functions are
+their coefficients T = X^T alpha instead, and K = X X^T is never formed. A Newton step of `ExponentialFamilyProblem`
+involves the rows with active constraints only, and its length minimizes the objective along the step, which takes no
+product with K.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ from mixent.med.solving import Discriminant, Search, Solution
 
 MOST = 0.7  # share of active rows above which the kernel matrix of the active rows is not copied
 MAX_PARAMETERS = 200  # parameters of linear functions up to which a step is solved in the parameters
-MAX_DIRECT = 5000  # constraints up to which the system of a step is solved directly if conjugate gradients fail
+MAX_DIRECT = 2500  # constraints up to which the system of a step is solved directly if conjugate gradients fail
 CHEAP = 75  # products with K that take as long as a direct solution which is preferred
-PRECISION = 1e-8  # relative squared residual of conjugate gradients
+PRECISION, MAX_ITER = 1e-8, 300  # relative squared residual of conjugate gradients, and their most iterations
 LARGE_C, MAX_FACTORED = 1e3, 3000  # C from which a kernel matrix is factored, and its most rows
 TILE = 1024  # rows and columns of a kernel matrix computed at once
 MAX_DOUBLE, MAX_SINGLE = 8000, 40_000  # active rows whose kernel matrix is stored in double and in single precision
@@ -48,7 +49,7 @@ NEAR = 1.0 - 1e-12  # share of their upper bound that multipliers may reach
 FLAT, LENGTH = 1e-3, 1e-2  # share of the initial slope that counts as zero, and relative precision of a step's length
 MANY_ROWS, SHARE = 1000, 4  # from so many rows on, every fourth is solved first
 SAMPLED_C = 30.0  # largest multiple of the first C for that
-GROWTH, ROUGH = 3.0, 1e-3  # a large C is approached through smaller ones: the factor between them, and their gap per row
+GROWTH, ROUGH = 3.0, 1e-3  # a large C is approached through smaller ones: factor between them, gap per row
 
 
 class Gram(ABC):
@@ -210,7 +211,8 @@ class KernelGram(Gram):
         Z = self.Z[rows]
         if len(rows) <= MAX_DOUBLE:
             return MatrixGram(self.kernel.square(Z, self.executor))
-        return SingleGram(self.kernel, Z, self.executor) if len(rows) <= MAX_SINGLE else KernelGram(self.kernel, Z, self.executor)
+        kind = SingleGram if len(rows) <= MAX_SINGLE else KernelGram
+        return kind(self.kernel, Z, self.executor)
 
     def to_array(self) -> Array:
         return self.kernel.square(self.Z, self.executor)
@@ -241,29 +243,29 @@ class GaussianFunctions(Distribution):
     """Gaussian processes; `mean` holds the expected functions at the rows."""
 
     T: Array  # (m, G)
-    gram: Gram  # type: ignore[assignment]
+    inner_products: Gram
     known_mean: Array | None = None  # (n, G)
 
     @cached_property
-    def mean(self) -> Array:  # type: ignore[override]
-        return self.gram.values(self.T) if self.known_mean is None else self.known_mean
+    def mean(self) -> Array:
+        return self.inner_products.values(self.T) if self.known_mean is None else self.known_mean
 
     @property
     def log_partition(self) -> float:
-        return 0.5 * self.gram.inner(self.T, self.T, self.mean)
+        return 0.5 * self.inner_products.inner(self.T, self.T, self.mean)
 
     def hessian_product(self, f: Array) -> Array:
-        return self.gram.values(f)
+        return self.inner_products.values(f)
 
     def with_natural_parameters(self, T: Array) -> GaussianFunctions:
-        return GaussianFunctions(T, self.gram)
+        return GaussianFunctions(T, self.inner_products)
 
     def divergence(self, prior: Distribution) -> float:
         return self.log_partition
 
     def of_gram(self, gram: Gram) -> GaussianFunctions:
         """The same functions with their parameters for another form of the same inner products."""
-        if type(gram) is type(self.gram):
+        if type(gram) is type(self.inner_products):
             return GaussianFunctions(self.T, gram, self.mean)
         return GaussianFunctions(gram.parameters(self.T), gram)
 
@@ -320,7 +322,7 @@ class FunctionProblem(ExponentialFamilyProblem):
 
     @property
     def gram(self) -> Gram:
-        return self.prior.parts[0].gram  # type: ignore[attr-defined]
+        return self.prior.parts[0].inner_products  # type: ignore[attr-defined]
 
     def outputs(self, means: list[Array], features: tuple[RowFeatures, ...]) -> Array:
         return features[0].dot(means[0])
@@ -365,7 +367,7 @@ class FunctionProblem(ExponentialFamilyProblem):
             change, bias_step = to_multipliers, 0.0 * bias_step
             length = self.best_length(params, change, bias_step) or 0.0
         length *= step
-        moved = GaussianFunctions(part.T + length * change.T, part.gram, part.mean + length * change.mean)
+        moved = GaussianFunctions(part.T + length * change.T, self.gram, part.mean + length * change.mean)
         return JointDistribution((moved,), params.bias + length * bias_step)
 
     def with_newton_multipliers(self, solution: JointSolution, search: Search) -> JointSolution:
@@ -374,10 +376,11 @@ class FunctionProblem(ExponentialFamilyProblem):
         Where C is large, the margins determine the multipliers less precisely than the linear system of a step does.
         """
         params, weight = solution.joint, self.constraints.weight
-        if isinstance(self.margin, Fixed) or solution.minimum - (solution.dual or 0.0) <= search.gap * float(weight.sum()):
+        gap = solution.minimum - (solution.dual or 0.0)
+        if isinstance(self.margin, Fixed) or gap <= search.gap * float(weight.sum()):
             return solution
         lam = self.multipliers(params)
-        total = (search.executor or Serial()).total(lambda block: self.stats(params, block), self.source())
+        total = (search.executor or Serial()).total(lambda block: self.stats(params, block), self.source())  # type: ignore[arg-type]
         active = self.active_set(params, self.curvature(lam))
         part: Any = params.parts[0]
         bias_residual = total.bias_gradient - params.bias / self.bias_variance
@@ -420,7 +423,7 @@ class ActiveRows(ActiveSet):
 
     def __init__(self, problem: FunctionProblem, params: JointDistribution, curvature: Array) -> None:
         super().__init__(problem, params, curvature)
-        self.precision = PRECISION
+        self.precision, self.max_iter = PRECISION, MAX_ITER
 
     @cached_property
     def gram_of_rows(self) -> Gram:
@@ -469,10 +472,10 @@ class ActiveRows(ActiveSet):
                 weights = self._by_row(self.coef[:, g] * self.coef[:, h] / self.inverse_curvature)
                 H[g, :, h] = (X * weights[:, None]).T @ X
                 H[h, :, g] = H[g, :, h]
-        H = H.reshape(G * p, G * p)
-        H[np.diag_indices_from(H)] += np.tile(np.r_[np.ones(p - 1), bias_curvature], G)
+        matrix = H.reshape(G * p, G * p)
+        matrix[np.diag_indices_from(matrix)] += np.tile(np.r_[np.ones(p - 1), bias_curvature], G)
         both = np.concatenate([right, bias_right[None]])
-        return solver_of(H)(both.T.ravel()).reshape(G, p).T
+        return solver_of(matrix)(both.T.ravel()).reshape(G, p).T
 
     def _by_row(self, values: Array) -> Array:
         return values if len(self.starts) == len(values) else np.add.reduceat(values, self.starts)
@@ -488,7 +491,7 @@ def constraints_on_functions(constraints: PairConstraints) -> tuple[Constraints,
         offset = np.zeros(constraints.signs.shape)
         return Constraints(constraints.signs, constraints.differences @ M, imposed, weight, offset), None
     label = np.asarray((constraints.signs @ constraints.differences).argmax(axis=1))
-    rival = (np.arange(C) != label[:, None]) & imposed.any(axis=1)[:, None]
+    rival = (np.arange(C) != label[:, None]) & np.asarray(imposed.any(axis=1))[:, None]
     return Constraints(np.ones((n, C)), -M, rival, weight, np.zeros((n, C)), M[label]), label
 
 
