@@ -221,15 +221,16 @@ class Wishart(Short, Distribution):
 
     def gram(self, F: Array) -> Array:
         """(K, K) F H F^T, for all rows of F at once, in whitened coordinates."""
-        N, d, m, L = self.rows, self.d, self.center, self._inverse
-        n, s, Q = F[:, 0], F[:, 1 : 1 + d], F[:, 1 + d :].reshape(len(F), d, d)
-        first = (s - n[:, None] * m) @ L.T
-        cross = s[:, :, None] * m
-        second = L @ (Q - cross - cross.transpose(0, 2, 1) + n[:, None, None] * np.outer(m, m)) @ L.T
-        h = 0.5 * d / N**2 + 0.25 * float(polygamma(1, 0.5 * (N + 1 - np.arange(1, d + 1))).sum())
-        mixed = np.outer(n, np.trace(second, axis1=1, axis2=2))
-        second = second.reshape(len(F), d * d)
-        return np.asarray(h * np.outer(n, n) - 0.5 * (mixed + mixed.T) + first @ first.T + 0.5 * N * second @ second.T)
+        K, d, m, inverse = len(F), self.d, self._mean[:, :, None], self._inverse
+        n, s, Q = F[:, 0, None, None, None], F[:, 1 : 1 + d].reshape(K, *self._shape, 1), F[:, 1 + d :]
+        cross = s @ m.swapaxes(1, 2)
+        centered = Q.reshape(K, *self._shape, -1) - cross - cross.swapaxes(2, 3) + n * m @ m.swapaxes(1, 2)
+        first = (inverse @ (s - n * m)).reshape(K, -1)
+        second = inverse @ centered @ inverse.swapaxes(1, 2)
+        mixed = np.outer(F[:, 0], np.trace(second, axis1=2, axis2=3).sum(axis=1))
+        second = second.reshape(K, -1)
+        out = self._variance * np.outer(F[:, 0], F[:, 0]) - 0.5 * (mixed + mixed.T)
+        return np.asarray(out + first @ first.T + 0.5 * self.rows * second @ second.T)
 
     def with_natural_parameters(self, T: Array) -> Wishart:
         return Wishart(T, self.d, self.diagonal, self.frame)
