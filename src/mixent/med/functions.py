@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 
 from mixent.base.kernels import Kernel, Tiles, factor
 from mixent.core.arrays import Array
-from mixent.core.executors import Executor, Serial
+from mixent.core.executors import Executor
 from mixent.core.linalg import solver_of
 from mixent.med.constraints import Constraints, PairConstraints, contrasts, pairs
 from mixent.med.exponential_family import (
@@ -45,6 +45,7 @@ LARGE_C, MAX_FACTORED = 1e3, 3000  # C from which a kernel matrix is factored, a
 TILE = 1024  # rows and columns of a kernel matrix computed at once
 MAX_DOUBLE, MAX_SINGLE = 8000, 40_000  # active rows whose kernel matrix is stored in double and in single precision
 LONGEST = 4.0  # length of a step
+REFINEMENTS = 5  # Newton steps of the multipliers
 NEAR = 1.0 - 1e-12  # share of their upper bound that multipliers may reach
 FLAT, LENGTH = 1e-3, 1e-2  # share of the initial slope that counts as zero, and relative precision of a step's length
 MANY_ROWS, SHARE = 1000, 4  # from so many rows on, every fourth is solved first
@@ -371,26 +372,31 @@ class FunctionProblem(ExponentialFamilyProblem):
         return JointDistribution((moved,), params.bias + length * bias_step)
 
     def with_newton_multipliers(self, solution: JointSolution, search: Search) -> JointSolution:
-        """The solution with the multipliers after another Newton step, if its gap is too large and theirs smaller.
+        """The solution with multipliers of further Newton steps, while its gap is too large and theirs smaller.
 
-        Where C is large, the margins determine the multipliers less precisely than the linear system of a step does.
+        Where C is large, the margins determine the multipliers less precisely than the conditions of the optimum do:
+        u'(λ) = m(λ) + b  for positive multipliers, and the equality of the bias.
         """
-        params, weight = solution.joint, self.constraints.weight
-        gap = solution.minimum - (solution.dual or 0.0)
-        if isinstance(self.margin, Fixed) or gap <= search.gap * float(weight.sum()):
-            return solution
-        lam = self.multipliers(params)
-        total = (search.executor or Serial()).total(lambda block: self.stats(params, block), self.source())  # type: ignore[arg-type]
-        active = self.active_set(params, self.curvature(lam))
-        part: Any = params.parts[0]
-        bias_residual = total.bias_gradient - params.bias / self.bias_variance
-        right = active.margins(part.step_to(self.at_multipliers(total)).mean[active.rows])
-        z, _ = active.solve(right, bias_residual, 1.0 / self.bias_variance + PROXIMAL * total.weight)
-        lam[active.index] = np.clip(lam[active.index] - z, 0.0, NEAR * self.margin.upper)
-        lam = balance_multipliers(self, lam)
-        dual = self.dual(params, stats_at(self, lam))
-        better = dual > (solution.dual or -np.inf)
-        return replace(solution, multipliers=lam, dual=dual) if better else solution
+        constraints, bias, lam = self.constraints, solution.joint.bias, solution.multipliers
+        weight = constraints.weight
+        bias_curvature = 1.0 / self.bias_variance + PROXIMAL * float(weight.sum())
+        for _ in range(REFINEMENTS):
+            gap = solution.minimum - (solution.dual or 0.0)
+            if isinstance(self.margin, Fixed) or gap <= search.gap * float(weight.sum()):
+                break
+            active = self.active_set(solution.joint, self.curvature(lam))
+            alpha = constraints.output_weights(weight[:, None] * lam)
+            margins = active.margins(self.gram.product(alpha)[active.rows] + bias) + constraints.offset[active.index]
+            bias_right = bias / self.bias_variance - alpha.sum(axis=0)
+            z, bias_step = active.solve(self.margin.mean(lam[active.index]) - margins, bias_right, bias_curvature)
+            bias, lam = bias - bias_step, lam.copy()
+            changed = lam[active.index] + z / weight[active.index[0]]
+            lam[active.index] = np.clip(changed, 0.0, NEAR * self.margin.upper)
+            lam = balance_multipliers(self, lam)
+            dual = self.dual(solution.joint, stats_at(self, lam))
+            if dual > (solution.dual or -np.inf):
+                solution = replace(solution, multipliers=lam, dual=dual)
+        return solution
 
     def best_length(self, params: JointDistribution, change: FunctionStep, bias_step: Array) -> float | None:
         """The length of the step with the lowest objective, nearly: the root of its slope.
