@@ -49,9 +49,8 @@ def assert_same(a, b, rtol):
 
 @pytest.mark.parametrize("most", [40, 2048], ids=["bins", "values"])
 @pytest.mark.parametrize("K", [1, 2, 4])
-def test_no_pass_lowers_the_objective_of_any_unit(monkeypatch, most, K):
-    monkeypatch.setattr(columns_module, "MAX_POINTS", most)
-    grid = columns_module.Grid.of([columns_module.compress(x, None) for x in columns()[:6]])
+def test_no_pass_lowers_the_objective_of_any_unit(most, K):
+    grid = columns_module.Grid.of([columns_module.compress(x, None, most) for x in columns()[:6]])
     assert (grid.spread is None) == (most == 2048)
     parts = univariate._between(grid.weight, np.arange(1, K) / K)
     scatter, needed = univariate._prior_scatter(grid, parts), np.full(6, -np.inf)
