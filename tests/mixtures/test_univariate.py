@@ -49,9 +49,8 @@ def assert_same(a, b, rtol):
 
 @pytest.mark.parametrize("most", [40, 2048], ids=["bins", "values"])
 @pytest.mark.parametrize("K", [1, 2, 4])
-def test_no_pass_lowers_the_objective_of_any_unit(monkeypatch, most, K):
-    monkeypatch.setattr(columns_module, "MAX_POINTS", most)
-    grid = columns_module.Grid.of([columns_module.compress(x, None) for x in columns()[:6]])
+def test_no_pass_lowers_the_objective_of_any_unit(most, K):
+    grid = columns_module.Grid.of([columns_module.compress(x, None, most) for x in columns()[:6]])
     assert (grid.spread is None) == (most == 2048)
     parts = univariate._between(grid.weight, np.arange(1, K) / K)
     scatter, needed = univariate._prior_scatter(grid, parts), np.full(6, -np.inf)
@@ -182,12 +181,11 @@ def test_bic_is_that_of_the_mixture_fitted_alone():
     assert np.sum(worse) < 2
 
 
-def test_compression_loses_little(monkeypatch):
+def test_compression_loses_little():
     rng = np.random.default_rng(6)
     x = np.where(rng.random(50_000) < 0.3, rng.normal(0, 1, 50_000), rng.normal(5, 2, 50_000))
     short = fit_columns([(x, None)], 2, stop=Stop(1e-9, 500))[0]
-    monkeypatch.setattr(columns_module, "MAX_POINTS", 1 << 20)
-    full = fit_columns([(x, None)], 2, stop=Stop(1e-9, 500))[0]
+    full = fit_columns([(x, None)], 2, stop=Stop(1e-9, 500), max_points=1 << 20)[0]
     assert len(short.weights) == len(full.weights) == 2
     np.testing.assert_allclose(short.means, full.means, atol=1e-3 * x.std())
     np.testing.assert_allclose(short.variances, full.variances, atol=1e-3 * x.var())
@@ -203,11 +201,10 @@ def test_bins_keep_the_moments():
     assert unit.scale**2 == pytest.approx(x.var(), rel=1e-12)
 
 
-def test_one_component_is_the_same_for_bins_and_for_values(monkeypatch):
+def test_one_component_is_the_same_for_bins_and_for_values():
     unit = [(np.exp(np.random.default_rng(7).normal(size=3000)), None)]
     binned = fit_columns(unit, 1)[0]
-    monkeypatch.setattr(columns_module, "MAX_POINTS", 4096)
-    assert_same(binned, fit_columns(unit, 1)[0], 1e-9)
+    assert_same(binned, fit_columns(unit, 1, max_points=4096)[0], 1e-9)
 
 
 def test_units_that_leave_no_choice():

@@ -111,8 +111,8 @@ def solve_near(
     if start is None:
         start = problem.prior
         for margin in problem.margin.increasing(FIRST_C, GROWTH)[:-1]:  # few steps for each, where one C takes many
-            rough = replace(search, gap=max(search.gap, ROUGH_GAP), observers=())
-            start = solve(replace(problem, margin=margin), rough, start).joint
+            on_the_way = replace(search, gap=max(search.gap, ROUGH_GAP), observers=())
+            start = solve(replace(problem, margin=margin), on_the_way, start).joint
     near, n_passes = np.zeros(constraints.n_rows, dtype=bool), 0
     margins = problem.margins(start)
     while True:
