@@ -368,8 +368,8 @@ class FunctionProblem(ExponentialFamilyProblem):
             change, bias_step = to_multipliers, 0.0 * bias_step
             length = self.best_length(params, change, bias_step) or 0.0
         length *= step
-        moved = GaussianFunctions(part.T + length * change.T, self.gram, part.mean + length * change.mean)
-        return JointDistribution((moved,), params.bias + length * bias_step)
+        changed = GaussianFunctions(part.T + length * change.T, self.gram, part.mean + length * change.mean)
+        return JointDistribution((changed,), params.bias + length * bias_step)
 
     def with_newton_multipliers(self, solution: JointSolution, search: Search) -> JointSolution:
         """The solution with multipliers of further Newton steps, while its gap is too large and theirs smaller.
@@ -571,9 +571,9 @@ def _sample(gram: Gram, constraints: Constraints) -> np.ndarray | None:
     """Every fourth row of each class; None: the rows are few, or the functions linear."""
     if isinstance(gram, LinearGram) or gram.n_rows < MANY_ROWS:
         return None
-    push = constraints.output_weights(np.ones(constraints.signs.shape) * constraints.imposed)
+    weights = constraints.output_weights(np.ones(constraints.signs.shape) * constraints.imposed)
     used = np.flatnonzero((constraints.weight > 0) & constraints.effective.any(axis=1))
-    groups = (np.round(push[used], 6) @ np.arange(1.0, push.shape[1] + 1)).round(6)
+    groups = (np.round(weights[used], 6) @ np.arange(1.0, weights.shape[1] + 1)).round(6)
     return np.sort(used[np.lexsort((np.random.default_rng(0).random(len(used)), groups))[::SHARE]])
 
 
