@@ -3,6 +3,10 @@
     python -m benchmarks.default_accuracy                   25 sets, "mixture" and "shared mixture"
     python -m benchmarks.default_accuracy --beside FILE     with the store of the code before a change
     python -m benchmarks.default_accuracy --show            the tables of the store, without a run
+    python -m benchmarks.default_accuracy --methods "logistic regression" "linear MED" --peer "logistic regression"
+
+With `--peer`, a table has the log-loss of the methods beside that of one of them, on the folds in which both worked.
+The mark is 1.5 times the peer's, or .02 nats above it, whichever is larger.
 
 Five stratified folds, and two of sets with more than 3,000 rows (splice, dna_statlog, waveform, satimage, mushroom);
 all columns, with categories and missing values. Stores are described in `stored_folds`.
@@ -14,7 +18,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.stored_folds import Record, Stores, Trial, failures, parser_of, run, stores_of
+from benchmarks.stored_folds import Key, Record, Stores, Trial, failures, parser_of, run, stores_of
 from benchmarks.tables.compare import difference, mean_sd
 from benchmarks.tables.comparison import names_of
 from benchmarks.tables.data import Dataset, load, manifest
@@ -24,6 +28,7 @@ from mixent.evaluate.runner import splits_of
 
 METHODS = ("mixture", "shared mixture")
 FOLDS, LONG, FEWER = 5, 3_000, 2
+TIMES_PEER, ABOVE_PEER = 1.5, 0.02  # the mark: times, or nats above, the log-loss of a peer
 METRICS = {"error": ("error, %", 1), "log_loss": ("log-loss", 3), "cpu_seconds": ("processor s", 1)}
 
 
@@ -64,6 +69,39 @@ def table(stores: Stores, method: str) -> list[str]:
     return [f"Default {method}", "", *table_lines(["set", "folds", *heads], rows)]
 
 
+def peer_table(stores: Stores, methods: list[str], peer: str) -> list[str]:
+    """Log-loss of every method and, in brackets, of the peer on the same folds; and how many sets miss the mark.
+
+    A dash stands where no fold of both worked.
+    """
+    heads = [f"{method}, {name}" if len(stores) > 1 else method for method in methods for name in stores]
+    columns = [_beside_peer(store, method, peer) for method in methods for store in stores.values()]
+    sets = list(dict.fromkeys(key[0] for store in stores.values() for key in store))
+    rows = [[name, *(_beside(column[name]) if name in column else "-" for column in columns)] for name in sets]
+    means = [np.mean(list(column.values()), axis=0) if column else np.full(2, np.nan) for column in columns]
+    rows.append(["mean", *(f"{mine:.3f} ({other:.3f}), {len(c)} sets" for (mine, other), c in zip(means, columns))])
+    rows.append(["sets that miss the mark", *(str(sum(_missed(*pair) for pair in c.values())) for c in columns)])
+    return [f"Log-loss, beside {peer}", "", *table_lines(["set", *heads], rows)]
+
+
+def _beside_peer(store: dict[Key, Record], method: str, peer: str) -> dict[str, tuple[float, float]]:
+    """By set, the mean log-loss of a method and of the peer."""
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    for key, record in store.items():
+        other = store.get((*key[:-1], peer))
+        if key[-1] == method and other is not None and not record["failed"] and not other["failed"]:
+            pairs.setdefault(key[0], []).append((record["log_loss"], other["log_loss"]))
+    return {name: tuple(np.mean(of_folds, axis=0)) for name, of_folds in pairs.items()}
+
+
+def _missed(mine: float, other: float) -> bool:
+    return mine > max(TIMES_PEER * other, other + ABOVE_PEER)
+
+
+def _beside(pair: tuple[float, float]) -> str:
+    return f"{pair[0]:.3f} ({pair[1]:.3f})" + (" missed" if _missed(*pair) else "")
+
+
 def _cells(means: np.ndarray, differences: list[str]) -> Iterator[str]:
     """The means of every metric, followed by their difference where there are two stores."""
     for of_stores, change, (_, digits) in zip(means, differences, METRICS.values()):
@@ -74,16 +112,21 @@ def _cells(means: np.ndarray, differences: list[str]) -> Iterator[str]:
 
 def main(arguments: list[str] | None = None) -> list[str]:
     """Run what the store does not have; print and return the lines of the tables."""
-    asked = parser_of(__doc__.splitlines()[0], "default_accuracy.jsonl").parse_args(arguments)
+    parser = parser_of(__doc__.splitlines()[0], "default_accuracy.jsonl")
+    parser.add_argument("--peer", metavar="METHOD", help="the method whose log-loss is the mark for the others")
+    asked = parser.parse_args(arguments)
     methods = asked.methods or METHODS
     if not asked.show:
         sizes = {name: manifest(asked.data)[name].get("rows", 0) for name in asked.sets or names_of(asked.data)}
         for name in sorted(sizes, key=sizes.__getitem__):
             data = load(name, asked.data, mixed=True)
             n_folds = asked.folds or (FEWER if len(data.y) > LONG else FOLDS)
-            run(trials_of(data, n_folds), methods, asked.out)
+            run(trials_of(data, n_folds), methods, asked.out, asked.limit)
     stores = stores_of(asked)
-    lines = [line for method in methods for line in table(stores, method)] + failures(stores)
+    lines = [line for method in methods for line in table(stores, method)]
+    if asked.peer is not None:
+        lines += peer_table(stores, [method for method in methods if method != asked.peer], asked.peer)
+    lines += failures(stores)
     print("\n".join(lines))
     return lines
 

@@ -2,16 +2,19 @@
 
 A store is a file with a JSON line for each set, kind and level of contamination, fold and method. A stopped run
 resumes: what the store has is not computed again. Delete the file after a change of the code. Every record has the
-seconds of the fit (`fit_seconds`), and the processor seconds of fit and predictions together (`cpu_seconds`).
+seconds of the fit (`fit_seconds`), and the processor seconds of fit and predictions together (`cpu_seconds`). With
+`--limit`, what takes more processor seconds is ended and kept as failed, and the method skips the set's other folds.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -56,17 +59,43 @@ def load_store(path: Path) -> dict[Key, Record]:
     return {key_of(record): record for record in read_lines(path)}
 
 
-def run(trials: Iterable[Trial], methods: Sequence[str], path: Path) -> None:
-    """Score every method in every trial that the store does not have."""
+class TooLongError(Exception):
+    """A fit was ended at the limit of its processor seconds."""
+
+
+def run(trials: Iterable[Trial], methods: Sequence[str], path: Path, limit: float | None = None) -> None:
+    """Score every method in every trial that the store does not have, within `limit` processor seconds each."""
     path.parent.mkdir(parents=True, exist_ok=True)
     done = load_store(path)
     if done and not path.read_bytes().endswith(b"\n"):  # the last line of a run that was killed
         append_line(path, "")
+    too_long = {(r["set"], r["method"]) for r in done.values() if (r["failed"] or "").startswith(TooLongError.__name__)}
     for trial in trials:
         for method in methods:
             place = trial.place | {"method": method}
-            if key_of(place) not in done:
-                append_line(path, json.dumps(place | scored(trial, method)))
+            if key_of(place) not in done and (place["set"], method) not in too_long:
+                with ended_after(limit):
+                    record = place | scored(trial, method)
+                append_line(path, json.dumps(record))
+                if (record["failed"] or "").startswith(TooLongError.__name__):
+                    too_long.add((place["set"], method))
+
+
+@contextmanager
+def ended_after(limit: float | None) -> Iterator[None]:
+    """Raise an error within, after so many seconds of the processor, in this process only."""
+
+    def end(*_: Any) -> None:
+        raise TooLongError(f"more than {limit:g} processor seconds")
+
+    before = signal.signal(signal.SIGPROF, end) if limit else None
+    try:
+        signal.setitimer(signal.ITIMER_PROF, limit or 0.0)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        if limit:
+            signal.signal(signal.SIGPROF, before)
 
 
 def scored(trial: Trial, method: str) -> Record:
@@ -89,6 +118,7 @@ def parser_of(description: str, out: str) -> argparse.ArgumentParser:
     parser.add_argument("--sets", nargs="*", help="default: all of the study")
     parser.add_argument("--methods", nargs="*", help="names of methods of `compare`; default: all of the study")
     parser.add_argument("--folds", type=int, help="number of folds")
+    parser.add_argument("--limit", type=float, metavar="SECONDS", help="of the processor, for a fit and predictions")
     parser.add_argument("--data", type=Path, default=SHARED, help="the folder with the data sets")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results") / out, help="the store")
     parser.add_argument("--beside", type=Path, metavar="FILE", help="a store of the code before a change")

@@ -280,13 +280,13 @@ def limited(seconds: float):
         signal.signal(signal.SIGPROF, before)
 
 
-def attempt(seed: int, name: str | None = None) -> str:
+def attempt(seed: int, name: str | None = None, seconds: float = SECONDS) -> str:
     """Return "answer", "refusal: ...", "slow" or "unfinished"; every other exception is a defect."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.filterwarnings("error", category=RuntimeWarning, module=r"mixent\b")
         try:
-            with limited(SECONDS):
+            with limited(seconds):
                 one = case(seed, name)
                 fitted = one.model.fit(one.X, **one.fit, **one.lengths)
                 check_runs(fitted, one)

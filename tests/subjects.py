@@ -25,6 +25,7 @@ from mixent import (
     MixtureClassifier,
 )
 from mixent.base.capabilities import cells_of
+from mixent.med.estimator import MEDBase
 from mixent.overview import public_estimators
 
 N = 60
@@ -185,6 +186,12 @@ SUBJECTS = {name: subject(quick(model)) for name, model in PUBLIC.items()} | {  
     ),
 }
 FOUND = {name: cells_of(one.model) for name, one in SUBJECTS.items()}
+
+
+def without_uniform(model, proba):
+    """Probabilities without the uniform share that the calibration of maximum entropy discrimination adds."""
+    lapse = model.calibration_.lapse if isinstance(model, MEDBase) else 0.0
+    return (proba - lapse / proba.shape[1]) / (1 - lapse)
 
 
 def differ(a, b, by=1e-6):

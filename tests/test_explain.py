@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mixent
-from mixent import MEDClassifier, MixtureClassifier, TunedClassifier
+from mixent import MEDClassifier, MEDTreeClassifier, MixtureClassifier, TunedClassifier
 from mixent.base import background
 from mixent.base.background import N_BACKGROUND, Background
 from mixent.base.capabilities import cells_of
@@ -20,8 +20,9 @@ from mixent.base.registry import entries
 from mixent.comparison.candidates import recipes
 from mixent.comparison.shape import read_table, shape_of
 from mixent.data import Table, read_features, read_labels
+from mixent.options import Tables
 
-from .subjects import FOUND, SUBJECTS, N
+from .subjects import FOUND, SUBJECTS, N, without_uniform
 
 N_ROWS = 80
 rng = np.random.default_rng(0)
@@ -34,8 +35,8 @@ COLUMNS = TABLE.columns.tolist()
 
 
 def adds_up(model, why, X, least=0.0):
-    """The baseline and the parts give the log-odds of the predicted probabilities."""
-    log_proba = np.log(np.maximum(model.predict_proba(X), least))
+    """The baseline and the parts give the log-odds of the predicted probabilities, without their uniform share."""
+    log_proba = np.log(np.maximum(without_uniform(model, model.predict_proba(X)), least))
     place = {label: c for c, label in enumerate(model.classes_.tolist())}
     ours, rival = ([place[label] for label in labels.tolist()] for labels in (why.label, why.rival))
     expected = log_proba[np.arange(len(ours)), ours] - log_proba[np.arange(len(ours)), rival]
@@ -149,9 +150,45 @@ def test_of_a_linear_model_the_contributions_are_its_terms():
     coef = tuned.model_.coef_ / tuned.columns_.scale
     expected = coef * (WIDE[:6] - tuned.background_.X.mean(axis=0))
     np.testing.assert_allclose(tuned.explain(WIDE[:6], 1).parts, expected, rtol=1e-9, atol=1e-9)
-    med = MEDClassifier("linear", C=1.0, calibration=None).fit(WIDE, SIDES)
-    expected = med.coef_ * (WIDE[:6] - med.background_.X.mean(axis=0))
-    np.testing.assert_allclose(med.explain(WIDE[:6], 1).parts, expected, rtol=1e-9, atol=1e-9)
+    for calibration in ("affine", None):
+        med = MEDClassifier("linear", C=1.0, calibration=calibration, random_state=0).fit(WIDE, SIDES)
+        expected = med.calibration_.slope * med.coef_ * (WIDE[:6] - med.background_.X.mean(axis=0))
+        why = med.explain(WIDE[:6], 1)
+        np.testing.assert_allclose(why.parts, expected, rtol=1e-9, atol=1e-9)
+        assert why.method == "exact"
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_exact_contributions_are_the_shapley_values(n_classes, monkeypatch):
+    """Of a linear discriminant of numbers and categories, with missing values."""
+    label = np.where(LABEL == "no", "no", np.where(TABLE["width"] > 0, "wide", "yes")) if n_classes == 3 else LABEL
+    model = MEDClassifier(C=1.0, random_state=0).fit(TABLE, label)
+    exact = model.explain(TABLE[:12])
+    monkeypatch.setattr(MEDClassifier, "_column_terms", lambda self, table: None)
+    shapley = model.explain(TABLE[:12])
+    assert exact.method == "exact" and shapley.method == "model-agnostic (Shapley values)"
+    np.testing.assert_allclose(exact.parts, shapley.parts, atol=1e-9)
+    np.testing.assert_allclose(exact.baseline, shapley.baseline, atol=1e-9)
+
+
+@pytest.mark.parametrize("trees", ["separate", "shared"])
+def test_the_terms_of_trees_add_up_by_edge(trees):
+    model = MEDTreeClassifier(Tables(continuous="gaussian"), C=1.0, cv=2, trees=trees, random_state=0).fit(TABLE, LABEL)
+    why = model.explain(TABLE[:9], by="edge")
+    adds_up(model, why, TABLE[:9])
+    assert why.by == "edge" and why.method == "exact" and why.parts.shape == (9, 4 + 6)
+    assert why.names[:5] == (*COLUMNS, "size – age") and len(set(why.names)) == 10
+    texts = why.values()
+    assert texts[0][1] == "missing" and texts[0][4] == f"{texts[0][0]}, missing"
+    changed = TABLE[:9].assign(color="green")  # only the terms of this column change
+    both = model.explain(changed, "yes", "no", by="edge").parts - model.explain(TABLE[:9], "yes", "no", by="edge").parts
+    touched = np.array(["color" in name for name in why.names])
+    np.testing.assert_allclose(both[:, ~touched], 0, atol=1e-12)
+    assert (np.abs(both[:, touched]).max(axis=0) > 1e-6).all()
+    log_odds = np.diff(model._explained_log_proba(model.background_.table))[:, 0]
+    baseline = model.explain(TABLE[:9], "yes", "no", by="edge").baseline  # of the average row, whatever the row
+    np.testing.assert_allclose(baseline, np.full(9, log_odds.mean()), rtol=1e-9)
+    np.testing.assert_allclose(model.explain(TABLE[:9]).log_odds, why.log_odds, atol=1e-9)
 
 
 def test_contributions_do_not_depend_on_blocks(monkeypatch):

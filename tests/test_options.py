@@ -9,7 +9,7 @@ from mixent.base.registry import entries
 from mixent.cli.parameters import documented_parameters, parameters
 
 MOST = 11  # parameters of a constructor
-COMMON = {"categorical", "class_prior", "random_state", "n_jobs", "progress", "checkpoint"}  # not counted
+NOT_COUNTED = {"categorical", "class_prior", "class_weight", "random_state", "n_jobs", "progress", "checkpoint"}
 MODELS = {entry.cls.__name__: entry for entry in entries() if entry.listed}
 MEANINGS = {  # of each name that several estimators have: the phrase that every explanation contains
     "C": "upper bound on each row's multiplier",
@@ -18,6 +18,7 @@ MEANINGS = {  # of each name that several estimators have: the phrase that every
     "bias": "flat, or gaussian with this variance",
     "blend": "share of the conditional likelihood",
     "calibration": "calibration of the probabilities",
+    "class_prior": "class shares of the unlabelled rows",
     "coef0": "constant that is added before the power",
     "covariance": "covariance structure",
     "criterion": "criterion that selects",
@@ -41,6 +42,7 @@ MEANINGS = {  # of each name that several estimators have: the phrase that every
     "margin": "prior of the margins",
     "max_components": "maximum number of components",
     "max_iter": "maximum number of iterations",
+    "max_rounds": "maximum number of rounds",
     "n_components": "number of components",
     "n_estimators": "maximum number of stages",
     "n_init": "number of initializations",
@@ -73,7 +75,7 @@ MEANINGS = {  # of each name that several estimators have: the phrase that every
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_constructor_has_less_than_a_dozen_parameters(name):
-    own = [p for p in inspect.signature(MODELS[name].cls).parameters if p not in COMMON]
+    own = [p for p in inspect.signature(MODELS[name].cls).parameters if p not in NOT_COUNTED]
     assert len(own) <= MOST
 
 
@@ -89,7 +91,7 @@ def explanations():
     found = defaultdict(set)
     for entry in MODELS.values():
         documented = documented_parameters(entry.cls)
-        for parameter in parameters(entry.make(), dict.fromkeys(COMMON)):
+        for parameter in parameters(entry.make(), dict.fromkeys(NOT_COUNTED)):
             name = parameter.name.split(".")[-1]
             text = documented[parameter.name][1] if parameter.name in documented else parameter.meaning
             found[name].add((f"{entry.cls.__name__}: {parameter.name}", text))

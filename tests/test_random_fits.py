@@ -7,11 +7,18 @@ from collections import Counter
 
 import pytest
 
-from .random_fits import NAMES, attempt
+from .random_fits import ENTRIES, NAMES, attempt
 
 QUICK = 2  # fits of each estimator
 MANY = 10_000
 KINDS = ("answer", "refusal", "slow", "unfinished")
+MED = [name for name in NAMES if ENTRIES[name].family == "med"]
+MED_SEEDS, MED_SECONDS = 60, 5.0  # fits of each of them, and their limit of CPU time
+MED_HARD = {  # that took 8 to 20 seconds and more: extreme weights, uncertain labels
+    "MEDTreeClassifier": [68, 122, 212, 224, 1052],
+    "MEDGaussianClassifier": [139],
+    "MEDBayesNetClassifier": [273, 315],
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -32,3 +39,11 @@ def test_many_random_fits(part):
             defects.append((seed, repr(error)))
     print(part, dict(results))
     assert not defects
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MED)
+def test_random_fits_of_discriminants_end_soon(name):
+    """Maximum entropy discrimination of small tables takes seconds at most, whatever the options."""
+    results = {seed: attempt(seed, name, MED_SECONDS) for seed in [*range(MED_SEEDS), *MED_HARD.get(name, [])]}
+    assert [seed for seed, result in results.items() if result == "slow"] == []

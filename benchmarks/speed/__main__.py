@@ -24,6 +24,7 @@ from benchmarks.speed.maxent import QUICK as MAXENT_QUICK
 from benchmarks.speed.maxent import maxent
 from benchmarks.speed.med import QUICK as MED_QUICK
 from benchmarks.speed.med import med
+from benchmarks.speed.med_defaults import default_fits, med_defaults, med_large, quick_defaults
 from benchmarks.speed.memory import peaks
 from benchmarks.speed.passes import measure, missing_values
 from benchmarks.speed.records import HEAD, Record
@@ -69,7 +70,11 @@ def _entropy(options: argparse.Namespace) -> Iterator[Record]:
 
 
 def _discrimination(options: argparse.Namespace) -> Iterator[Record]:
-    return med(MED_QUICK, 1) if options.quick else med(rounds=options.rounds)
+    if options.large:
+        yield from med_large()
+        return
+    yield from med(MED_QUICK, 1) if options.quick else med(rounds=options.rounds)
+    yield from med_defaults(quick_defaults() if options.quick else default_fits(options.data), options.rounds)
 
 
 def _trees(options: argparse.Namespace) -> Iterator[Record]:
@@ -120,12 +125,13 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--case", choices=[*CASES_BY_NAME, "growth"], default="mixtures")
     parser.add_argument("--quick", action="store_true", help="small sizes, scikit-learn only: does it run?")
+    parser.add_argument("--large", action="store_true", help="of med, 100 000 rows with a kernel only (minutes)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the records here")
     parser.add_argument("--rounds", type=int, help="interleaved rounds per size (default 5; quick 1)")
     parser.add_argument("--sizes", nargs="+", type=_size, metavar="NxDxK", help="only these sizes, and passes only")
     parser.add_argument("--without", nargs="+", default=[], choices=["pomegranate", "mclust"], help="leave peers out")
     parser.add_argument(
-        "--data", type=Path, default=SHARED, help="folder of the data sets, for growth, trees and ensembles"
+        "--data", type=Path, default=SHARED, help="folder of the data sets, for growth, med, trees and ensembles"
     )
     options = parser.parse_args(argv)
     if options.quick:

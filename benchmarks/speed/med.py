@@ -65,7 +65,7 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("linear", 10_000, 20, faster=50.0),
+    Setting("linear", 10_000, 20, faster=200.0),
     Setting("rbf", 2_000, 10, within=3.0),
     Setting("rbf", 10_000, 10, within=3.0),
 )

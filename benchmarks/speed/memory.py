@@ -36,11 +36,11 @@ def main(method: str, n_rows: int, n_columns: int, n_components: int) -> None:
         part = X[start : start + 10_000]
         rng.standard_normal(out=part)
         part += 3.0 * rng.integers(n_components, size=(len(part), 1))
-    before = _peak()
+    before = peak()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit(X)
-    print((_peak() - before) / 1e6)
+    print((peak() - before) / 1e6)
 
 
 def _mixent(n_components: int):
@@ -55,7 +55,7 @@ def _scikit_learn(n_components: int):
     return GaussianMixture(n_components, init_params="k-means++", max_iter=5, random_state=0).fit
 
 
-def _peak() -> int:
+def peak() -> int:
     """Bytes: the most this process has held so far."""
     status = Path("/proc/self/status")
     if status.exists():  # ru_maxrss would begin with the parent's

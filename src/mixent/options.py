@@ -4,7 +4,7 @@ from mixent.base.kernels import RBF, KernelFunction, Polynomial
 from mixent.ensemble.options import InputRegions
 from mixent.hmm.options import HMMPrior
 from mixent.maxent.options import BinFeatures, ComponentFeatures, ForwardSelection, MomentFeatures
-from mixent.med.options import GaussianPrior, Margin, Tables, Trees
+from mixent.med.options import GaussianPrior, LabelUpdates, Margin, Tables, Trees
 from mixent.mixtures.options import Conditional, MinimumError, MixturePrior, Search
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "HMMPrior",
     "InputRegions",
     "KernelFunction",
+    "LabelUpdates",
     "Margin",
     "MinimumError",
     "MixturePrior",

@@ -7,7 +7,14 @@ def test_a_line_has_the_seconds_and_what_was_stopped(monkeypatch):
     monkeypatch.setattr(compare_time, "names_without", lambda X, y, left_out: ["naive Bayes", "logistic regression"])
     line = compare_time.time_line("60x6", *compare_time.simulated("60x6"), n_jobs=1, folds=2)
     assert 0 < line["seconds"] < 60 and line["late"] == []
-    assert set(line["fit_seconds"]) == {"naive Bayes", "logistic regression"}
+    assert set(line["fit_seconds"]) == {"naive Bayes", "logistic regression"} and line["goal"] is None
+
+
+def test_goals_with_and_without_slow_methods(monkeypatch):
+    monkeypatch.setattr(compare_time, "names_without", lambda X, y, left_out: ["naive Bayes"])
+    table = "1000x12", *compare_time.simulated("60x6")
+    goals = [compare_time.time_line(*table, left_out=names, n_jobs=1)["goal"] for names in (compare_time.SLOW, ())]
+    assert goals == [45, 90]
 
 
 def test_slow_methods_are_left_out():

@@ -1,12 +1,14 @@
 """The tables of document 001 on discrimination: do they run, and are the comparisons those they claim to be?"""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.speed.__main__ import main as speed
 from benchmarks.speed.med import ERROR, GAP_ROW, MARGINS, QUICK, SECONDS, SUPPORT, TOL
+from benchmarks.speed.med_defaults import MEMORY, default_fits, med_large, quick_defaults
 from benchmarks.tables import __main__ as program
 from benchmarks.tables.compare import difference
 from benchmarks.tables.data import Dataset, load
@@ -269,7 +271,11 @@ def test_splice_sets_have_their_own_columns():
 
 def test_discrimination_is_measured_beside_libsvm():
     records = speed(["--case", "med", "--quick"])
-    assert {r.set for r in records} == {setting.name for setting in QUICK}
+    defaults = [fit.name for fit in quick_defaults()]
+    assert list(dict.fromkeys(r.set for r in records)) == [*(setting.name for setting in QUICK), *defaults]
+    for name in defaults:
+        ours, theirs, times = (r.mean for r in records if r.set == name)
+        assert times == pytest.approx(ours / theirs)
     for setting in QUICK:
         results = {(r.method, r.metric): r.mean for r in records if r.set == setting.name}
         assert all(results[f"{who}, {margin}", SECONDS] > 0 for who in ("mixent", "solver") for margin in MARGINS)
@@ -278,3 +284,15 @@ def test_discrimination_is_measured_beside_libsvm():
             assert results[f"mixent, {margin}", SUPPORT] == results[f"solver, {margin}", SUPPORT]  # the same problem
             assert results[f"mixent, {margin}", SUPPORT] == pytest.approx(results["libsvm", SUPPORT], rel=0.3)
             assert results[f"mixent, {margin}", ERROR] == pytest.approx(results["libsvm", ERROR], abs=0.05)
+
+
+def test_the_large_case_has_a_certificate_and_its_memory():
+    records = {r.metric: r.mean for r in med_large(300, 100)}
+    assert 0 <= records[GAP_ROW] <= 2 * TOL and records[MEMORY] > 0.05
+
+
+def test_tables_of_default_fits_have_the_sizes_of_their_names(monkeypatch):
+    monkeypatch.setattr("benchmarks.speed.med_defaults.splice", lambda folder: (np.zeros((2233, 60)), None))
+    for fit in default_fits(None):
+        (X, _), size = fit.draw(), re.search(r"(\d+)x(\d+)", fit.name)
+        assert X.shape == tuple(map(int, size.groups()))

@@ -1,5 +1,6 @@
 """The studies of dirty tables, of default accuracy and of fit times, on small tables."""
 
+import json
 from functools import partial
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from benchmarks.stored_folds import load_store
 from benchmarks.tables.data import load
 
-from benchmarks import contamination, default_accuracy, fit_time
+from benchmarks import contamination, default_accuracy, fit_time, unlabelled
 from mixent import MixtureClassifier
 
 METHODS = ["maximum entropy", "logistic regression"]
@@ -100,6 +101,40 @@ def test_default_accuracy_before_and_after(options, tmp_path):
     assert "-100.000" in mean and "+0.000" in mean
 
 
+def test_the_mark_of_a_peer(options, tmp_path, monkeypatch):
+    """At most 1.5 times its log-loss, or .02 above it."""
+    scores = {"failed": None, "error": 0.1, "log_loss": 0.3, "n_train": 10, "n_test": 10}
+    monkeypatch.setattr("benchmarks.stored_folds.score_fold", lambda *given: (scores, None))
+    asked = ["--sets", "iris", "hepatitis", "--folds", "2", *options]
+    default_accuracy.main(asked)
+    path, losses = tmp_path / "store.jsonl", {"iris": (0.034, 0.01), "hepatitis": (0.29, 0.2)}
+    records = [r | {"log_loss": losses[r["set"]][METHODS.index(r["method"])]} for r in load_store(path).values()]
+    records[-1]["failed"] = "ValueError: too few"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    lines = default_accuracy.main([*asked, "--show", "--peer", METHODS[1]])
+    lines = lines[lines.index(f"Log-loss, beside {METHODS[1]}") :]
+    assert [line for line in lines if line.startswith("| iris")] == ["| iris | 0.034 (0.010) missed |"]
+    assert [line for line in lines if line.startswith("| hepatitis")] == ["| hepatitis | 0.290 (0.200) |"]
+    assert "| mean | 0.162 (0.105), 2 sets |" in lines and "| sets that miss the mark | 1 |" in lines
+
+
+def test_a_fit_over_the_limit_is_ended_and_its_other_folds_are_skipped(options, tmp_path, monkeypatch):
+    def endless(*given):
+        try:
+            while True:
+                pass
+        except Exception as error:
+            return {"failed": f"{type(error).__name__}: {error}"}, None
+
+    monkeypatch.setattr("benchmarks.stored_folds.score_fold", endless)
+    asked, path = ["--sets", "iris", "--folds", "2", "--limit", "0.05", *options], tmp_path / "store.jsonl"
+    lines = default_accuracy.main(asked)
+    assert [key[4:] for key in load_store(path)] == [(0, METHODS[0]), (0, METHODS[1])]
+    assert sum("TooLongError: more than 0.05 processor seconds" in line for line in lines) == 2
+    monkeypatch.setattr("benchmarks.stored_folds.scored", None)  # nothing is left to be scored
+    assert default_accuracy.main(asked) == lines
+
+
 def test_a_fit_that_failed_is_listed(options, monkeypatch):
     monkeypatch.setattr("benchmarks.stored_folds.score_fold", lambda *given: ({"failed": "ValueError: too few"}, None))
     lines = default_accuracy.main(["--sets", "iris", "--folds", "2", *options])
@@ -120,3 +155,45 @@ def test_goals_of_fit_times():
     assert "6.00" in mean and "missed" in mean and "9.00 s on b" in longest and "missed" in longest
     *_, mean, longest = fit_time.lines_of(timings[:1])
     assert mean.endswith("reached.") and longest.endswith("reached.")
+
+
+@pytest.mark.parametrize("shares", ["random", "shifted"])
+def test_labelled_unlabelled_and_test_rows_are_disjoint(shares):
+    y = np.repeat([0, 1, 2], [50, 30, 20])
+    parts = unlabelled.split_rows(y, shares, 6, np.random.default_rng(0))
+    assert len(np.unique(np.concatenate(parts))) == sum(map(len, parts)) and len(parts[0]) == 18
+    assert set(y[parts[0]]) == {0, 1, 2}
+    others = np.bincount(y[np.concatenate(parts[1:])])
+    assert others.tolist() == [44, 6, 4] if shares == "shifted" else others.sum() == 82
+
+
+def test_quick_unlabelled_is_stored_and_resumed(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(unlabelled, "MEDClassifier", partial(unlabelled.MEDClassifier, C=1.0, cv=2))  # for speed
+    quick = ["--quick", "--sets", "iris", "--data", str(data), "--out", str(tmp_path / "store.jsonl")]
+    lines = unlabelled.main(quick)
+    records = unlabelled.read_lines(tmp_path / "store.jsonl")
+    assert [record["method"] for record in records] == list(unlabelled.METHODS)
+    row = next(line for line in lines if line.startswith("| iris | 1 |"))
+    assert f"| {100 * records[0]['error']:.1f} / {records[0]['log_loss']:.3f} |" in row
+    monkeypatch.setattr(unlabelled, "scored", None)  # nothing is left to be scored
+    assert unlabelled.main(quick) == lines
+
+
+def test_changes_above_the_goal_are_marked():
+    records = [
+        {
+            "set": "a",
+            "shares": "random",
+            "per_class": 6,
+            "split": split,
+            "method": method,
+            "error": 0.1,
+            "log_loss": 0.2,
+        }
+        | ({"error": 0.13} if method == "rbf with" else {"log_loss": 0.15} if method == "linear with" else {})
+        for split in range(3)
+        for method in unlabelled.METHODS
+    ]
+    lines = unlabelled.table(records, "random", 6)
+    row = next(line for line in lines if line.startswith("| a |")).replace("\N{NO-BREAK SPACE}", " ")
+    assert "| +0.0 ± 0.0 | -0.050 ± 0.000 |" in row and "| +3.0 ± 0.0 ! | +0.000 ± 0.000 |" in row

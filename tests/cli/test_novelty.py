@@ -99,7 +99,8 @@ def test_predict_scores_rows(mixent, detector, rows):
     np.testing.assert_allclose(found["decision"], model.decision_function(rows), rtol=1e-9, atol=1e-12)
     assert (found["outlier"] == (model.predict(rows) < 0)).all()
     n = int(found["outlier"].sum())
-    assert f"60 rows; {n} outliers (score below {model.offset_:.4g}); scores " in text and "Wrote o.csv" in text
+    outliers = "1 outlier" if n == 1 else f"{n} outliers"
+    assert f"60 rows; {outliers} (score below {model.offset_:.4g}); scores " in text and "Wrote o.csv" in text
 
 
 def test_predict_says_which_column(mixent, detector):

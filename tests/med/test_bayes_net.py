@@ -16,7 +16,7 @@ from mixent import MEDBayesNetClassifier
 from mixent.data import Column, Schema, Table
 from mixent.med import training_sets
 from mixent.med.bayes_net import Net, NetModel, NetTrainingSet, cells_of, row_products
-from mixent.med.constraints import PairConstraints, contrasts, pairs
+from mixent.med.constraints import Constraints, PairConstraints, contrasts, pairs
 from mixent.med.exponential_family import JointDistribution
 from mixent.med.exponential_family_solving import stats_at
 from mixent.med.families import Dirichlets
@@ -156,7 +156,7 @@ def test_a_row_adds_one_to_one_cell_of_every_table():
 def test_the_dual_is_that_of_the_docstring(edges, n_classes):
     Z, y = draw(60, n_classes)
     net_discriminant, constraints = discriminant(Z, y, edges)
-    problem = net_discriminant.problem(constraints, Laplace(0.5, 1.0))
+    problem = net_discriminant.problem(Constraints.between_classes(constraints), Laplace(0.5, 1.0))
     rng = np.random.default_rng(1)
     lam = np.where(constraints.imposed, rng.uniform(0, 0.05, constraints.signs.shape), 0.0)
     ours = problem.dual(net_discriminant.prior, stats_at(problem, lam))
@@ -167,7 +167,7 @@ def test_the_dual_is_that_of_the_docstring(edges, n_classes):
 def test_the_gradient_of_the_dual_is_margin_asked_less_margin_kept(edges):
     Z, y = draw(50, 3)
     net_discriminant, constraints = discriminant(Z, y, edges)
-    problem = net_discriminant.problem(constraints, Laplace(0.5, 1.0))
+    problem = net_discriminant.problem(Constraints.between_classes(constraints), Laplace(0.5, 1.0))
     lam = np.where(constraints.imposed, np.random.default_rng(2).uniform(0.01, 0.05, constraints.signs.shape), 0.0)
     total = stats_at(problem, lam)
     parts = tuple(

@@ -3,13 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import coo_array, csc_array, csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import mixent
 from mixent import FisherKernel, GaussianMixture, MEDClassifier
 from mixent.data import DataWarning
 from mixent.med import classifier as module
@@ -232,14 +234,79 @@ def test_affine_calibration_moves_the_threshold():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(3000, 2))
     y = (X[:, 0] + rng.logistic(size=3000) > 2.5).astype(int)  # few of one class
-    plain = MEDClassifier(C=1.0, random_state=0).fit(X, y)
-    moved = MEDClassifier(C=1.0, calibration="affine", random_state=0).fit(X, y)
+    plain = MEDClassifier(C=1.0, calibration="temperature", random_state=0).fit(X, y)
+    moved = MEDClassifier(C=1.0, random_state=0).fit(X, y)
 
     def loss(model):
         return -np.log(model.predict_proba(X)[np.arange(3000), y]).mean()
 
     assert loss(moved) < loss(plain)
     assert moved.calibration_.offset.any() and not plain.calibration_.offset.any()
+
+
+def test_class_weight_is_a_weight_of_the_rows(two):
+    X, y = two
+    names, codes = np.unique(y, return_inverse=True)
+    rare = np.flatnonzero((codes == 0) | (np.arange(len(y)) % 4 == 0))  # fewer rows of the second class
+    X, y, codes = X[rare], y[rare], codes[rare]
+    options = {"C": 1.0, "random_state": 0}
+    given = MEDClassifier(class_weight={names[1]: 3.0}, **options).fit(X, y)
+    expected = MEDClassifier(**options).fit(X, y, np.where(codes == 1, 3.0, 1.0))
+    np.testing.assert_array_equal(given.predict_proba(X), expected.predict_proba(X))
+    weight = 1.0 + np.arange(len(y)) % 3
+    balanced = MEDClassifier(class_weight="balanced", **options).fit(X, y, weight)
+    np.testing.assert_allclose(balanced.class_prior_, [0.5, 0.5])
+    by_class = weight.sum() / (2 * np.bincount(codes, weight))
+    expected = MEDClassifier(**options).fit(X, y, weight * by_class[codes])
+    np.testing.assert_array_equal(balanced.predict_proba(X), expected.predict_proba(X))
+    plain = MEDClassifier(**options).fit(X, y)
+    assert (balanced.predict(X) == names[1]).mean() > (plain.predict(X) == names[1]).mean()
+
+
+def test_the_class_weight_of_an_uncertain_label_is_its_expectation():
+    rng = np.random.default_rng(0)
+    X, soft = rng.normal(size=(40, 2)), rng.dirichlet([1, 1], 40)
+    soft[::5] = 0.5  # no label
+    options = {"C": 1.0, "calibration": None}
+    given = MEDClassifier(class_weight={0: 3.0, 1: 0.5}, **options).fit(X, soft)
+    weight = np.where(np.arange(40) % 5 == 0, 1.0, soft @ [3.0, 0.5])
+    expected = MEDClassifier(**options).fit(X, soft, weight)
+    np.testing.assert_allclose(given.decision_function(X), expected.decision_function(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+def test_a_sparse_matrix_is_its_array(two, kernel):
+    X, y = two
+    X = X @ X.T if kernel == "precomputed" else np.where(np.abs(X) < 0.5, 0.0, X)
+    options = {"C": 1.0, "random_state": 0}
+    expected = MEDClassifier(kernel, **options).fit(X, y)
+    for container in (csr_array, coo_array, csc_array):
+        model = MEDClassifier(kernel, **options).fit(container(X), y)
+        np.testing.assert_array_equal(model.predict_proba(container(X)), expected.predict_proba(X))
+    if kernel != "precomputed":
+        np.testing.assert_array_equal(model.explain(csr_array(X[:3])).parts, expected.explain(X[:3]).parts)
+
+
+def test_support_vectors_are_the_support_rows(two, tmp_path):
+    X, y = two
+    scaled = StandardScaler().fit_transform(X)
+    for model in (MEDClassifier(C=1.0), MEDClassifier("rbf", C=1.0), MEDClassifier(C=1.0, standardize=False)):
+        model.fit(X, y)
+        expected = (scaled if model.standardize else X)[model.support_]
+        np.testing.assert_allclose(model.support_vectors_, expected, atol=1e-12)
+        mixent.save(model, tmp_path / "m.mixent")
+        np.testing.assert_array_equal(mixent.load(tmp_path / "m.mixent").support_vectors_, model.support_vectors_)
+    for model, rows in ((MEDClassifier("precomputed", C=1.0), X @ X.T), (MEDClassifier(RBF(n_landmarks=9), C=1.0), X)):
+        assert not hasattr(model.fit(rows, y), "support_vectors_")
+
+
+def test_a_grid_search_may_try_options_without_effect(two):
+    grid = {"margin": ["laplace", "fixed"], "C": [0.1, 1.0]}
+    apart = two[0] + 20.0 * (two[1] == "yes")[:, None]
+    search = GridSearchCV(MEDClassifier(calibration=None), grid, cv=2, error_score="raise")
+    with pytest.warns(UserWarning, match="C="):
+        search.fit(apart, two[1])
+    assert len(search.cv_results_["params"]) == 4
 
 
 def test_c_is_chosen_by_cross_validated_log_loss(two):
@@ -341,19 +408,6 @@ def test_the_leave_one_out_estimate_counts_labelled_rows_by_weight(two):
     partly[::2] = None
     model = MEDClassifier(C=1.0, calibration=None).fit(X, partly)
     assert model.loo_estimate_ == pytest.approx(np.mean(model.multipliers_[1::2] > 0))
-
-
-def test_with_labels_in_doubt_c_is_chosen_small_and_by_the_labelled_rows(two):
-    X, y = two
-    partly = y.astype(object)
-    partly[40:] = None
-    options = {"standardize": False, "calibration": None, "random_state": 0}
-    model = MEDClassifier(**options).fit(X, partly)
-    alone = MEDClassifier(**options).fit(X[:40], y[:40])
-    log_losses = {tried["C"]: tried["log_loss"] for tried in alone.C_tried_}
-    assert max(tried["C"] for tried in model.C_tried_) <= 3
-    for tried in model.C_tried_:
-        assert tried["log_loss"] == pytest.approx(log_losses[tried["C"]], rel=1e-6)
 
 
 def test_a_repeated_splitter_is_used_in_full(two):

@@ -46,7 +46,8 @@ def test_the_prior_is_what_no_multiplier_changes(ring):
 @pytest.mark.parametrize("margin", ["exponential", "laplace", "gaussian"])
 def test_the_solution_keeps_the_conditions_of_an_optimum(ring, margin):
     X, y = ring
-    model = MEDGaussianClassifier(C=2.0, margin=Margin(margin, quantile=0.3), tol=1e-10, calibration=None).fit(X, y)
+    options = {"C": 2.0, "margin": Margin(margin, quantile=0.3), "tol": 1e-10, "calibration": None}
+    model = MEDGaussianClassifier(bias="flat", **options).fit(X, y)
     kept = np.where(y == "out", 1, -1) * model.decision_function(X)
     lam = model.multipliers_
     assert model.gap_ < 1e-6 and 0 < np.mean(lam > 0) < 1
@@ -71,7 +72,7 @@ def test_the_statistics_are_those_of_weighted_rows(ring):
         mean = w @ Z / N
         S = (Z * w[:, None]).T @ Z - N * np.outer(mean, mean)
         assert one.rows == pytest.approx(N, rel=1e-6)
-        np.testing.assert_allclose(one.mean, mean, atol=1e-5)
+        np.testing.assert_allclose(one.center, mean, atol=1e-5)
         np.testing.assert_allclose(one.root @ one.root.T, S, rtol=1e-4, atol=1e-4)
 
 
@@ -121,7 +122,7 @@ def test_the_prior_of_the_user_counts_for_its_rows(ring):
     S = 7.0 * cov + own.T @ own + 7.0 * np.outer(mean, mean) - N * np.outer(m, m)
     one, center, scale = model.gaussians_[0], X.mean(axis=0), X.std(axis=0)
     assert one.rows == N
-    np.testing.assert_allclose(one.mean * scale + center, m, atol=1e-9)
+    np.testing.assert_allclose(one.center * scale + center, m, atol=1e-9)
     np.testing.assert_allclose((one.root @ one.root.T) * np.outer(scale, scale), S, rtol=1e-9)
 
 
@@ -133,7 +134,7 @@ def test_predictive_probabilities_are_bayes_rule_with_student_densities(ring):
     for one, b in zip(model.gaussians_, np.log(model.class_prior_)):
         free = one.rows - 1
         shape = one.root @ one.root.T * (one.rows + 1) / (one.rows * free)
-        log_joint.append(multivariate_t(one.mean, shape, df=free).logpdf(Z) + b)
+        log_joint.append(multivariate_t(one.center, shape, df=free).logpdf(Z) + b)
     joint = np.exp(np.array(log_joint))
     np.testing.assert_allclose(model.predict_proba(X).T, joint / joint.sum(axis=0), rtol=1e-9)
 
@@ -237,3 +238,55 @@ def test_rows_that_a_kernel_does_not_distinguish_have_the_priors(kernel):
         with pytest.warns(DataWarning):
             model.fit(X, ["a", "a", "b", "b"])
         np.testing.assert_allclose(model.predict_proba(X), 0.5)
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal", "tied"])
+@pytest.mark.parametrize("C", [0.5, 50.0])
+def test_more_columns_than_rows(structure, C):
+    """Without overflow, in a moment."""
+    rng = np.random.default_rng(9)
+    y = np.arange(30) % 3
+    X = rng.normal(size=(30, 50)) + y[:, None]
+    model = MEDGaussianClassifier(C=C, calibration=None, prior=GaussianPrior(covariances=structure)).fit(X, y)
+    assert model.converged_ and model.gap_ < 1e-4 and np.isfinite(model.predict_proba(3 * X)).all()
+
+
+def test_two_hundred_columns():
+    """The features of the columns' products are never formed: of 1 000 rows they would take 320 MB."""
+    rng = np.random.default_rng(10)
+    y = np.arange(400) % 2
+    X = rng.normal(size=(400, 200)) * (1 + 0.1 * y[:, None])
+    X[:, 0] += y
+    model = MEDGaussianClassifier(C=1.0, calibration=None, margin=Margin("laplace", quantile=0.5)).fit(X, y)
+    assert model.converged_ and len(model.support_) > 20 and model.n_iter_ < 20
+
+
+def test_many_classes():
+    rng = np.random.default_rng(11)
+    y = np.arange(520) % 26
+    X = 2 * rng.normal(size=(26, 4))[y] + rng.normal(size=(520, 4))
+    model = MEDGaussianClassifier(C=1.0, calibration=None).fit(X, y)
+    assert model.converged_ and model.gap_ < 1e-3 and model.score(X, y) > 0.5
+
+
+def test_structures_of_the_covariances(ring):
+    """Diagonal: no correlation. Tied: one covariance, and linear boundaries, which do not separate a ring."""
+    X, y = ring
+    turned = X @ np.array([[1.0, 0.5], [-0.5, 1.0]])
+    fits = {
+        structure: MEDGaussianClassifier(C=1.0, calibration=None, prior=GaussianPrior(covariances=structure)).fit(
+            turned, y
+        )
+        for structure in ("full", "diagonal", "tied")
+    }
+    assert fits["full"].score(turned, y) > 0.9 and fits["diagonal"].score(turned, y) > 0.9
+    assert fits["tied"].score(turned, y) < 0.75
+    assert all(abs(cov[0, 1]) < 1e-12 for cov in fits["diagonal"].covariances_)
+    first, second = fits["tied"].covariances_
+    np.testing.assert_array_equal(first, second)
+    f = fits["tied"].decision_function
+    np.testing.assert_allclose(f(0.5 * (turned[:5] + turned[5:10])), 0.5 * (f(turned[:5]) + f(turned[5:10])), atol=1e-9)
+    for model in fits.values():
+        assert len(model.means_) == len(model.covariances_) == 2
+        predictive = MEDGaussianClassifier(C=1.0, calibration="predictive", prior=model.prior).fit(turned, y)
+        np.testing.assert_allclose(predictive.predict_proba(turned).sum(axis=1), 1)

@@ -1,217 +1,24 @@
-"""Gaussians with Normal-Wishart distributions: partition functions are integrals, and the dual is equation 18."""
+"""Gaussians with Normal-Wishart distributions: the dual is equation 18, and steps are minima of local problems."""
 
 from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import gammaln
-from scipy.stats import invgamma, invwishart, multivariate_normal, multivariate_t, norm
 
 from mixent.core.driver import Status, rounding
-from mixent.med.constraints import PairConstraints, contrasts
-from mixent.med.gaussians import ClassNormalWisharts, GaussianProblem, NormalWishart, class_posterior
+from mixent.med import local_kernel
+from mixent.med.constraints import Constraints, PairConstraints, contrasts
+from mixent.med.exponential_family import ExponentialFamilyProblem, JointDistribution
+from mixent.med.gaussian_training import GaussianDiscriminant, GaussianTrainingSet, gaussian_scores
+from mixent.med.interior_point import local_minimum
 from mixent.med.margins import Exponential, Gaussian, Laplace
-from mixent.med.problem import row_blocks
-from mixent.med.solving import GaussianDiscriminant, Search
-from mixent.med.training_sets import GaussianTrainingSet, Subset
+from mixent.med.solving import Search
+from mixent.med.training_sets import Subset
+from mixent.med.wishart import Wishart, moments
 
-TIGHT = Search(gap=1e-11, max_iter=3000)
-
-
-def some(d, seed=0, rows=9.5):
-    rng = np.random.default_rng(seed)
-    half = rng.normal(size=(d, d))
-    return NormalWishart(rows, 3 * rng.normal(size=d), np.linalg.cholesky(half @ half.T + np.eye(d)))
-
-
-def tilted(gaussian, X, weight):
-    """The distribution times prod_t N(x_t; mean, V)^w_t."""
-    return gaussian.with_natural_parameters(gaussian.natural_parameters_in(gaussian) + weight @ gaussian.features(X))
-
-
-# --- one class --------------------------------------------------------------------------------------------------------
-
-
-def over_mean_and_variance(function, gaussian):
-    """int int f(m, V) N(m; m0, V/N) IW(V; S, N) dm dV for one column: V is inverse gamma (N/2, S/2)."""
-    N, m0, S = gaussian.rows, gaussian.mean[0], gaussian.root[0, 0] ** 2
-    variance = invgamma(0.5 * N, scale=0.5 * S)
-    low, high = np.log(variance.ppf(1e-15)), np.log(variance.isf(1e-15))
-    nodes, weights = np.polynomial.legendre.leggauss(300)
-    z, log_v = 10.0 * nodes[:, None], 0.5 * (high + low) + 0.5 * (high - low) * nodes
-    v = np.exp(log_v)
-    density = norm.pdf(z) * variance.pdf(v) * v * 10.0 * 0.5 * (high - low)
-    return weights @ (function(m0 + z * np.sqrt(v / N), v) * density) @ weights
-
-
-def test_the_partition_function_is_the_integral_of_weighted_densities():
-    """Z(w) / Z(0) = E prod_t N(x_t; m, V)^w_t, with weights of either sign."""
-    gaussian = NormalWishart(9.5, np.array([0.7]), np.array([[2.5]]))
-    X, weight = np.array([[0.1], [1.4], [-0.8]]), np.array([0.7, -0.5, -0.2])
-
-    def product(m, v):
-        return np.exp(sum(w * norm.logpdf(x, m, np.sqrt(v)) for w, x in zip(weight, X[:, 0])))
-
-    ratio = over_mean_and_variance(product, gaussian)
-    # the log-partition is known up to a multiple of N: -(d/2) log pi each, and the coordinates' scale
-    there = tilted(gaussian, X, weight)
-    exact = (
-        there.log_partition(gaussian)
-        - gaussian.log_partition(gaussian)
-        - weight.sum() * (0.5 * np.log(np.pi) + gaussian.log_det)
-    )
-    assert exact == pytest.approx(np.log(ratio), abs=1e-7)
-
-
-def test_equation_16_is_the_log_partition():
-    """log Z = -d/2 log N - N/2 log|pi S| + sum_j log Gamma((N + 1 - j) / 2), from weights alone."""
-    rng = np.random.default_rng(1)
-    d, n = 3, 30
-    X, weight = 2 + rng.normal(size=(n, d)), rng.uniform(0.2, 1.0, size=n)
-    weight[:4] *= -0.3
-
-    def log_z(w):
-        N = w.sum()
-        mean = w @ X / N
-        S = (X * w[:, None]).T @ X - N * np.outer(mean, mean)
-        gamma = gammaln(0.5 * (N + 1 - np.arange(1, d + 1))).sum()
-        return -0.5 * d * np.log(N) - 0.5 * N * (d * np.log(np.pi) + np.linalg.slogdet(S)[1]) + gamma
-
-    gaussian = class_posterior(X, weight, 0.0, np.zeros(d), np.eye(d))
-    change = 0.2 * rng.normal(size=n)
-    there = tilted(gaussian, X, change)
-    change_of_log_z = (
-        there.log_partition(gaussian)
-        - gaussian.log_partition(gaussian)
-        - change.sum() * (0.5 * d * np.log(np.pi) + gaussian.log_det)
-    )
-    assert change_of_log_z == pytest.approx(log_z(weight + change) - log_z(weight), rel=1e-10)
-
-
-@pytest.mark.parametrize("d", [1, 2, 4])
-def test_gradient_and_metric_are_the_log_partitions_derivatives(d):
-    gaussian = some(d, d)
-    here = gaussian.natural_parameters_in(gaussian)
-    size = len(here)
-    assert size == (d + 1) * (d + 2) // 2
-
-    def A(statistics):
-        return gaussian.with_natural_parameters(statistics).log_partition(gaussian)
-
-    def gradient(statistics):
-        """In the coordinates of `one`, by differences of A."""
-        return np.array([(A(statistics + e) - A(statistics - e)) / 2e-4 for e in 1e-4 * np.eye(size)])
-
-    np.testing.assert_allclose(gaussian.gradient, gradient(here), rtol=1e-6, atol=1e-6)
-    hessian = np.array([(gradient(here + e) - gradient(here - e)) / 2e-3 for e in 1e-3 * np.eye(size)])
-    np.testing.assert_allclose(gaussian.hessian_inverse @ hessian, np.eye(size), atol=1e-4)
-
-
-def test_the_coordinates_of_any_distribution_give_the_same_result():
-    gaussian, other = some(3, 0), some(3, 1, rows=6.0)
-    back = other.with_natural_parameters(gaussian.natural_parameters_in(other))
-    np.testing.assert_allclose(back.mean, gaussian.mean, rtol=1e-12)
-    np.testing.assert_allclose(back.root, gaussian.root, rtol=1e-10)
-    X = np.random.default_rng(0).normal(size=(5, 3))
-    weight = np.array([0.4, -0.1, 0.3, -0.2, 1.0])
-    by_one, by_other = (
-        tilted(gaussian, X, weight),
-        other.with_natural_parameters(gaussian.natural_parameters_in(other) + weight @ other.features(X)),
-    )
-    np.testing.assert_allclose(by_other.mean, by_one.mean, rtol=1e-10)
-    np.testing.assert_allclose(by_other.root, by_one.root, rtol=1e-9)
-
-
-def test_features_times_gradient_are_the_expected_log_density():
-    for d in (1, 3):
-        gaussian, X = some(d), np.random.default_rng(2).normal(size=(6, d))
-        by_features = gaussian.features(X) @ gaussian.gradient - gaussian.log_det - 0.5 * d * np.log(np.pi)
-        np.testing.assert_allclose(by_features, gaussian.expected_log_prob(X), rtol=1e-12)
-
-
-def test_the_expected_log_density_of_one_column_is_the_integral():
-    gaussian = NormalWishart(4.5, np.array([0.7]), np.array([[2.5]]))
-    for x in (-3.0, 0.7, 1.5):
-        integral = over_mean_and_variance(lambda m, v, x=x: norm.logpdf(x, m, np.sqrt(v)), gaussian)
-        assert float(gaussian.expected_log_prob(np.array([[x]]))[0]) == pytest.approx(integral, abs=1e-7)
-
-
-def test_expected_and_predictive_log_density_are_those_of_samples():
-    gaussian = some(3, rows=12.0)
-    rng = np.random.default_rng(0)
-    X = gaussian.mean + rng.normal(size=(4, 3))
-    covs = invwishart(df=12.0, scale=gaussian.root @ gaussian.root.T).rvs(20_000, random_state=rng)
-    roots = np.linalg.cholesky(covs)
-    means = gaussian.mean + np.einsum("nij,nj->ni", roots, rng.normal(size=(20_000, 3))) / np.sqrt(12.0)
-    log_det = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
-    for x, expected, predictive in zip(X, gaussian.expected_log_prob(X), gaussian.predictive_log_prob(X)):
-        z = np.linalg.solve(roots, (x - means)[:, :, None])[:, :, 0]
-        log_prob = -1.5 * np.log(2 * np.pi) - log_det - 0.5 * (z**2).sum(axis=1)
-        assert abs(log_prob.mean() - expected) < 4 * log_prob.std() / np.sqrt(20_000)
-        p = np.exp(log_prob)
-        assert abs(p.mean() - np.exp(predictive)) < 4 * p.std() / np.sqrt(20_000)
-
-
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_the_predictive_density_is_students_t(d):
-    gaussian = some(d, rows=d + 0.8)
-    free = gaussian.rows + 1 - d
-    shape = gaussian.root @ gaussian.root.T * (gaussian.rows + 1) / (gaussian.rows * free)
-    X = gaussian.mean + 5 * np.random.default_rng(3).normal(size=(8, d))
-    peer = multivariate_t(gaussian.mean, shape, df=free).logpdf(X)
-    np.testing.assert_allclose(gaussian.predictive_log_prob(X), peer, rtol=1e-9)
-    if d == 1:
-        mass = quad(lambda x: np.exp(gaussian.predictive_log_prob(np.array([[x]]))[0]), -np.inf, np.inf)[0]
-        assert mass == pytest.approx(1.0, abs=1e-6)
-
-
-def test_the_divergence_is_the_integral_of_the_log_ratio():
-    gaussian = NormalWishart(7.5, np.array([0.7]), np.array([[2.5]]))
-    prior = NormalWishart(4.0, np.array([-0.3]), np.array([[1.5]]))
-
-    def log_density(of, m, v):
-        N, S = of.rows, of.root[0, 0] ** 2
-        return norm.logpdf(m, of.mean[0], np.sqrt(v / N)) + invgamma.logpdf(v, 0.5 * N, scale=0.5 * S)
-
-    integral = over_mean_and_variance(lambda m, v: log_density(gaussian, m, v) - log_density(prior, m, v), gaussian)
-    assert gaussian.divergence(prior) == pytest.approx(integral, abs=1e-6)
-
-
-@pytest.mark.parametrize("d", [1, 3])
-def test_the_divergence_is_zero_only_at_the_prior(d):
-    prior = some(d)
-    assert prior.divergence(prior) == pytest.approx(0.0, abs=1e-12)
-    rng = np.random.default_rng(4)
-    for size in (1e-3, 0.1, 1.0):
-        for _ in range(5):
-            X = prior.mean + rng.normal(size=(4, d))
-            other = tilted(prior, X, size * rng.normal(size=4) if size < 1 else rng.random(4))
-            small = other.natural_parameters_in(prior) - prior.natural_parameters_in(prior)
-            second = 0.5 * small @ np.linalg.solve(prior.hessian_inverse, small)
-            assert other.divergence(prior) > 0
-            if size == 1e-3:
-                assert other.divergence(prior) == pytest.approx(second, rel=0.05)
-
-
-def test_the_class_posterior_pools_the_prior_and_the_rows():
-    rng = np.random.default_rng(5)
-    X, w, k = 1e3 + rng.normal(size=(20, 3)), rng.random(20), 2.5
-    m0, V0 = 1e3 + rng.normal(size=3), np.diag([1.0, 2.0, 3.0])
-    gaussian = class_posterior(X, w, k, m0, V0)
-    N = k + w.sum()
-    mean = (k * m0 + w @ X) / N
-    S = k * V0 + (X * w[:, None]).T @ X + k * np.outer(m0, m0) - N * np.outer(mean, mean)
-    assert gaussian.rows == pytest.approx(N)
-    np.testing.assert_allclose(gaussian.mean, mean, rtol=1e-12)
-    np.testing.assert_allclose(
-        gaussian.root @ gaussian.root.T, S, atol=1e-6
-    )  # the formula loses six digits, the code none
-    near = class_posterior(X - 1e3, w, k, m0 - 1e3, V0)
-    np.testing.assert_allclose(gaussian.root, near.root, rtol=1e-10)
-    twice = class_posterior(np.vstack([X, X]), np.r_[w, w], k, m0, V0)
-    np.testing.assert_allclose(class_posterior(X, 2 * w, k, m0, V0).root, twice.root, rtol=1e-10)
+TIGHT = Search(gap=1e-13, max_iter=3000)
 
 
 # --- all classes: equation 18 -----------------------------------------------------------------------------------------
@@ -226,8 +33,8 @@ def draw(seed=0, n=24, d=1, C=2, *, apart=1.0):
 
 def prior_of(X, y, C, k=3.0, bias=None):
     mean, cov = X.mean(axis=0), np.atleast_2d(np.cov(X.T))
-    classes = tuple(class_posterior(X, (y == s).astype(float), k, mean, cov) for s in range(C))
-    return ClassNormalWisharts(classes, np.zeros(C - 1) if bias is None else bias), mean, cov
+    classes = tuple(Wishart.of_moments(*moments(X, (y == s).astype(float), k, mean, cov)) for s in range(C))
+    return JointDistribution(classes, np.zeros(C - 1) if bias is None else bias), mean, cov
 
 
 class Equation18:
@@ -267,7 +74,7 @@ class Equation18:
         parts = []
         for s in range(self.C):
             N, m, S = self.log_z(self.weights(lam, s))[1]
-            parts.append(NormalWishart(N, m, np.linalg.cholesky(S)).expected_log_prob(self.X))
+            parts.append(Wishart.of_moments(N, m, S).expected_log_prob(self.X))
         return np.column_stack(parts)
 
     def slope(self, lam):
@@ -388,50 +195,119 @@ def test_steps_stay_inside_the_domain_and_the_objective_never_falls(seed):
         assert all(b >= a - rounding(a, len(y)) for a, b in pairwise(accepted))
         assert len(seen) > 3
         for params in seen:
-            for gaussian in params.classes:
+            for gaussian in params.parts:
                 assert gaussian.rows > d - 1
                 assert (np.diagonal(gaussian.root) > 0).all()
 
 
+def problem_of(X, y, C, margin, bias_variance=np.inf, weight=None, k=3.0):
+    prior, _, _ = prior_of(X, y, C, k=k)
+    constraints = PairConstraints.of(np.eye(C)[y], np.ones(len(y)) if weight is None else weight)
+    return GaussianDiscriminant(X, prior, bias_variance).problem(Constraints.between_classes(constraints), margin)
+
+
 def test_a_step_beyond_the_border_is_shortened():
-    X, y = draw(1, d=2)
-    prior, _, _ = prior_of(X, y, 2)
-    constraints = PairConstraints.of(np.eye(2)[y], np.ones(len(y)))
-    problem = GaussianProblem(constraints.differences, Exponential(2.0), np.inf, prior, contrasts(2))
-    move = np.zeros(2 * 6 + 1)
-    move[0] = -1e9  # rows of the first class
-    stepped = problem.step(prior, move)
-    assert 1 < stepped.classes[0].rows < prior.classes[0].rows
+    problem = problem_of(*draw(1, d=2), 2, Exponential(2.0))
+    prior = problem.prior
+    steps = tuple(np.r_[-1e9 * (s == 0), np.zeros(6)] for s in range(2))  # rows of the first class
+    stepped = problem.step(prior, steps, np.zeros(1))
+    assert 1 < stepped.parts[0].rows < prior.parts[0].rows
 
 
-def test_the_newton_step_is_the_objectives_second_order_step():
-    """In mean parameters: the objective along the step has the gradient and curvature of its parts."""
-    X, y = draw(2, d=2, C=3)
-    prior, _, _ = prior_of(X, y, 3)
-    constraints = PairConstraints.of(np.eye(3)[y], np.random.default_rng(9).uniform(0.5, 1.5, size=len(y)))
-    rows = row_blocks(X, constraints).rows
-    for bias_variance in (np.inf, 2.0):
-        problem = GaussianProblem(constraints.differences, Laplace(1.0, 0.5), bias_variance, prior, contrasts(3))
-        rng = np.random.default_rng(10)
-        here = problem.step(prior, 0.02 * rng.normal(size=3 * 6 + 2))
-        total = problem.stats(here, rows)
-        local = problem.local(here, rows)
-        g, jacobian = local.g, problem._jacobian(here)
-        slope = jacobian.T @ np.concatenate(total.gradient) - g
+@pytest.mark.parametrize("margin", [Laplace(1.0, 0.5), Laplace(30.0, 2.0), Exponential(5.0, 1.0), Gaussian(2.0, 1.0)])
+@pytest.mark.parametrize("bias_variance", [np.inf, 2.0])
+def test_a_step_is_the_minimum_of_the_local_problem(margin, bias_variance, monkeypatch):
+    """As the interior-point method finds it, in all forms of the kernel; a second step starts from the first."""
+    X, y = draw(2, n=36, d=2, C=3)
+    problem = problem_of(X, y, 3, margin, bias_variance, np.random.default_rng(9).uniform(0.5, 1.5, size=36))
+    weight = problem.constraints.weight
+    for share in (1e9, 0.0):  # a factor, a matrix
+        monkeypatch.setattr(local_kernel, "SHARE", share)
+        problem.memo.clear()
+        here = problem.prior
+        for _ in range(2):
+            total = problem.stats(here, problem.source().rows)
+            there = problem.update(here, total, 1.0)
+            every = local_kernel.ActiveSet(problem, here, np.where(problem.constraints.effective, weight[:, None], 0.0))
+            to_prior = [p.T - part.T for p, part in zip(problem.prior.parts, here.parts)]
+            m = problem.margins(here)[every.index]
+            m = m + every.dot([part.hessian_product(t) for part, t in zip(here.parts, to_prior)])
+            values, vectors = np.linalg.eigh(every.gram())
+            root = np.sqrt(np.maximum(values, 0.0))
+            Q = np.diag(np.r_[np.ones(len(root)), np.full(2, 1.0 / bias_variance + 1e-8 * weight.sum())])
+            g = np.r_[np.zeros(len(root)), (here.bias - problem.prior.bias) / bias_variance]
+            A = np.concatenate([vectors * root, every.B], axis=1)
+            v = local_minimum(Q, g, A, m, weight[every.index[0]], margin)
+            predicted = m + A @ v
+            direction = problem.memo["direction"]  # of which the step is a part if the domain ends before
+            changes = [part.hessian_product(step) for part, step in zip(here.parts, direction.steps)]
+            ours = problem.margins(here)[every.index] + every.dot(changes) + every.B @ direction.bias_step
+            np.testing.assert_allclose(ours, predicted, atol=1e-4)
+            here = there
 
-        def along(v, here=here, problem=problem):
-            there = problem.step(here, v)
-            return problem.objective(there, problem.stats(there, rows))
 
-        for _ in range(6):
-            way = rng.normal(size=len(g))
-            numeric = (along(1e-4 * way) - along(-1e-4 * way)) / 2e-4
-            assert slope @ way == pytest.approx(numeric, rel=1e-4, abs=1e-4)
-        gradient = local.A.T @ (local.weight * problem.margin.multiplier(local.margins))
-        np.testing.assert_allclose(gradient, jacobian.T @ np.concatenate(total.gradient), atol=1e-9)
-        gap = problem.gap(here, total)
-        best = GaussianDiscriminant(X, prior, bias_variance).solve(constraints, problem.margin, TIGHT).minimum
-        assert gap is None or gap >= -problem.objective(here, total) - best - 1e-9
+@pytest.mark.parametrize("C", [2, 3])
+def test_a_problem_too_large_for_a_kernel_has_the_same_solution(C, monkeypatch):
+    """Newton steps by conjugate gradients."""
+    X, y = draw(3, n=60 * C, d=3, C=C)
+    constraints = PairConstraints.of(np.eye(C)[y], np.ones(len(y)))
+    discriminant = GaussianDiscriminant(X, prior_of(X, y, C)[0], 1.0)
+    exact = discriminant.solve(constraints, Laplace(1.0, 1.0), TIGHT)
+    monkeypatch.setattr(local_kernel, "MAX_CONSTRAINTS", 5)
+    monkeypatch.setattr(local_kernel, "MAX_COST", 5)
+    steps, update = [], ExponentialFamilyProblem.update
+    monkeypatch.setattr(ExponentialFamilyProblem, "update", lambda *args: steps.append(1) or update(*args))
+    newton = discriminant.solve(constraints, Laplace(1.0, 1.0), TIGHT)
+    assert len(steps) == newton.run.n_passes > 0
+    assert newton.minimum == pytest.approx(exact.minimum, rel=1e-9)
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal", "tied"])
+@pytest.mark.parametrize("C", [2, 3])
+def test_the_gap_is_never_below_the_distance_from_the_optimum(structure, C):
+    for seed in range(4):
+        X, y = draw(seed, n=20 * C, d=3, C=C)
+        subset = Subset(np.arange(len(y)), np.eye(C)[y], np.ones(len(y), dtype=bool), np.ones(len(y)), False)
+        here = GaussianTrainingSet(X, None, None, None, np.arange(C), structure=structure)
+        discriminant = here.discriminant(subset, 1.0)
+        constraints = PairConstraints.of(np.eye(C)[y], np.ones(len(y)))
+        for margin in (Laplace(3.0, 1.0), Gaussian(1.0, 1.0)):
+            best = discriminant.solve(constraints, margin, TIGHT)
+            for gap in (1e-2, 1e-4):
+                rough = discriminant.solve(constraints, margin, Search(gap=gap))
+                assert rough.minimum - best.minimum <= rough.gap + 1e-9
+                assert rough.dual <= best.minimum + 1e-9
+
+
+@pytest.mark.parametrize("structure", ["diagonal", "tied"])
+@pytest.mark.parametrize("bias_variance", [np.inf, 2.0])
+@pytest.mark.parametrize("margin", [Laplace(2.0, 1.0), Exponential(3.0, 1.0), Gaussian(1.0, 1.0)])
+def test_structured_covariances_are_solved_exactly(structure, bias_variance, margin):
+    """The primal objective is convex along any segment of solutions, and lowest at the one found; the gap says so."""
+    X, y = draw(4, n=40, d=2, C=2)
+    here = GaussianTrainingSet(X, 1.0, None, None, np.array(["cat", "dog"]), structure=structure)
+    discriminant = here.discriminant(part(y), bias_variance)
+    constraints = PairConstraints.of(np.eye(2)[y], np.ones(40))
+    solution = discriminant.solve(constraints, margin, TIGHT)
+    assert solution.run.status is Status.CONVERGED and solution.gap < 1e-8 and solution.minimum > 1e-2
+    problem = discriminant.problem(Constraints.between_classes(constraints), margin)
+    rows = problem.source().rows
+    rng = np.random.default_rng(0)
+    best = -problem.objective(solution.state, problem.stats(solution.state, rows))
+    assert best == pytest.approx(solution.minimum, rel=1e-12)
+    for size in (1e-4, 1e-2, 0.3):
+        for _ in range(10):
+            alpha = size * rng.normal(size=(40, 2))
+            alpha -= alpha.mean(axis=1, keepdims=True)  # the weights of margins between classes
+            steps = problem.weighted_features(alpha, problem.features)
+            other = problem.step(solution.state, steps, size * rng.normal(size=1))
+            assert -problem.objective(other, problem.stats(other, rows)) >= best - 1e-9
+    kept = np.where(y == 0, 1, -1) * (solution.scores[:, 0] - solution.scores[:, 1])
+    lam = solution.multipliers[:, 0]
+    np.testing.assert_allclose(kept[lam > 0], margin.mean(lam[lam > 0]), atol=1e-6)
+    assert (kept[lam == 0] >= margin.mean(0.0) - 1e-7).all()
+    scores = gaussian_scores(solution.state, X)
+    np.testing.assert_allclose(np.diff(scores), np.diff(solution.scores), atol=1e-9)
 
 
 @pytest.mark.parametrize("C", [2, 3])
@@ -461,7 +337,7 @@ def test_rows_classes_and_weights_of_gaussians():
     prior, _, _ = prior_of(X, y, 3)
     gaussian = solve(X, y, np.ones(36), prior)
     rows, classes = np.random.default_rng(0).permutation(36), np.array([2, 0, 1])
-    turned = ClassNormalWisharts(tuple(prior.classes[s] for s in np.argsort(classes)), np.zeros(2))
+    turned = JointDistribution(tuple(prior.parts[s] for s in np.argsort(classes)), np.zeros(2))
     other = solve(X[rows], classes[y[rows]], np.ones(36), turned)
     np.testing.assert_allclose(other.scores[:, classes], gaussian.scores[rows], atol=1e-5)
     weight = 1.0 + (np.arange(36) % 4 == 0)
@@ -482,7 +358,7 @@ def test_rows_that_keep_their_margin_leave_the_prior_as_it_is():
     assert not solution.multipliers.any()
     assert solution.minimum == pytest.approx(0.0, abs=1e-9)
     np.testing.assert_allclose(
-        solution.scores, np.column_stack([gaussian.expected_log_prob(X) for gaussian in prior.classes]), rtol=1e-12
+        solution.scores, np.column_stack([gaussian.expected_log_prob(X) for gaussian in prior.parts]), rtol=1e-12
     )
 
 
@@ -516,13 +392,14 @@ def test_the_space_pools_the_classes_and_starts_from_their_shares():
     weight = np.random.default_rng(0).random(30)
     discriminant = training_set(X).discriminant(part(y, weight), np.inf)
     share = np.array([weight[y == s].sum() for s in (0, 1)])
-    np.testing.assert_allclose(np.diff(discriminant.contrast @ discriminant.prior.bias), np.log(share[1] / share[0]))
+    np.testing.assert_allclose(np.diff(contrasts(2) @ discriminant.prior.bias), np.log(share[1] / share[0]))
     within = sum(np.cov(X[y == s].T, aweights=weight[y == s], ddof=0) * share[s] for s in (0, 1)) / weight.sum()
     within += 1e-3 * np.diag(np.diagonal(within))
-    for s, gaussian in enumerate(discriminant.prior.classes):
-        peer = class_posterior(X, weight * (y == s), 1.0, np.average(X, axis=0, weights=weight), within)
-        np.testing.assert_allclose(gaussian.mean, peer.mean)
-        np.testing.assert_allclose(gaussian.root, peer.root, rtol=1e-9)
+    each = [moments(X, weight * (y == s), 1.0, np.average(X, axis=0, weights=weight), within) for s in (0, 1)]
+    for gaussian, (N, m, S) in zip(discriminant.prior.parts, each):
+        assert gaussian.rows == pytest.approx(N)
+        np.testing.assert_allclose(gaussian.center, m)
+        np.testing.assert_allclose(gaussian.root @ gaussian.root.T, S, rtol=1e-9)
 
 
 def test_scores_of_other_rows_are_those_of_the_training_rows():
@@ -534,13 +411,3 @@ def test_scores_of_other_rows_are_those_of_the_training_rows():
     np.testing.assert_allclose(
         here.scores(part(y), discriminant, solution, constraints, np.arange(5, 9)), solution.scores[5:9]
     )
-
-
-def test_multivariate_normal_is_the_limit_of_many_rows():
-    gaussian = NormalWishart(
-        1e8, np.array([1.0, -1.0]), np.sqrt(1e8) * np.linalg.cholesky(np.array([[2.0, 0.5], [0.5, 1.0]]))
-    )
-    X = np.random.default_rng(0).normal(size=(5, 2))
-    peer = multivariate_normal([1.0, -1.0], [[2.0, 0.5], [0.5, 1.0]]).logpdf(X)
-    np.testing.assert_allclose(gaussian.expected_log_prob(X), peer, atol=1e-6)
-    np.testing.assert_allclose(gaussian.predictive_log_prob(X), peer, atol=1e-6)

@@ -32,15 +32,16 @@ def two():
 
 def test_margins_are_those_of_the_scores(two, three):
     display = MarginsDisplay.from_estimator(two, X, TWO)
-    np.testing.assert_allclose(display.margin, two.decision_function(X) * np.where(TWO == "yes", 1, -1))
-    assert display.n_wrong == np.sum(two.predict(X) != TWO) and display.expected == 1.0
+    f = two.decision_function(X) - np.diff(two.calibration_.score_offset)[0]
+    np.testing.assert_allclose(display.margin, f * np.where(TWO == "yes", 1, -1), atol=1e-12)
+    assert display.n_wrong == np.sum((f > 0) != (TWO == "yes")) and display.expected == 1.0
     np.testing.assert_array_equal(np.flatnonzero(display.support), two.support_)
     display = MarginsDisplay.from_estimator(three, X, Y)
-    scores = three.decision_function(X)
+    scores = three.decision_function(X) - three.calibration_.score_offset
     rival = np.where(np.eye(3, dtype=bool)[CODES], -np.inf, scores).max(axis=1)
-    np.testing.assert_allclose(display.margin, scores[np.arange(150), CODES] - rival)
+    np.testing.assert_allclose(display.margin, scores[np.arange(150), CODES] - rival, atol=1e-12)
     np.testing.assert_array_equal(np.flatnonzero(display.support), three.support_)
-    assert display.n_wrong == np.sum(three.predict(X) != Y)
+    assert display.n_wrong == np.sum(scores.argmax(axis=1) != CODES)
 
 
 def test_every_row_is_in_a_bar_and_none_crosses_zero(two, three):
@@ -52,7 +53,7 @@ def test_every_row_is_in_a_bar_and_none_crosses_zero(two, three):
         texts = [t.get_text() for t in ax.get_legend().get_texts()]
         n = len(model.support_)
         assert f"Support rows: {n}" in texts and f"Other rows: {150 - n}" in texts
-        assert f"Misclassified (left of 0): {display.n_wrong}" in texts and "Expected margin: 1" in texts
+        assert f"Negative margin: {display.n_wrong}" in texts and "Expected margin: 1" in texts
         left = [bar for bar in ax.patches if bar.get_x() + bar.get_width() <= 1e-12]
         assert sum(bar.get_height() for bar in left) == display.n_wrong
         assert ax.get_xlabel() and ax.get_ylabel() == "Number of training rows"

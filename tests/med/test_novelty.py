@@ -22,10 +22,10 @@ from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Status, Stop, run
 from mixent.data import read_features
 from mixent.med import novelty, training_sets
-from mixent.med.gaussians import NormalWishart
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyTrees, Scale
-from mixent.med.novelty_problem import PosteriorProblem, fit_posterior, level_set
+from mixent.med.novelty_problem import PosteriorProblem, deal_weights, fit_posterior, level_set, row_scores
 from mixent.med.solving import Search
+from mixent.med.wishart import Wishart
 from mixent.options import Margin
 
 NAMES = ("product", "tree", "gaussian", "mixture", "hmm")
@@ -88,9 +88,7 @@ def average_word(T, codes):
 
 
 def gaussian_of(T, d):
-    """The other class that knows Normal-Wishart distributions."""
-    m = T[1 : 1 + d] / T[0]
-    return NormalWishart(T[0], m, np.linalg.cholesky(T[1 + d :].reshape(d, d) - T[0] * np.outer(m, m)))
+    return Wishart(T, d)
 
 
 def fitted(model, data, weight=None):
@@ -203,8 +201,8 @@ def completed_by_hand(normal_wishart, z):
     missing, observed = np.flatnonzero(np.isnan(z)), np.flatnonzero(~np.isnan(z))
     within = precision[np.ix_(missing, missing)]
     best = z.copy()
-    linear = precision[np.ix_(missing, observed)] @ (z - normal_wishart.mean)[observed]
-    best[missing] = normal_wishart.mean[missing] - np.linalg.solve(within, linear)
+    linear = precision[np.ix_(missing, observed)] @ (z - normal_wishart.center)[observed]
+    best[missing] = normal_wishart.center[missing] - np.linalg.solve(within, linear)
     return best, 0.5 * len(missing) * np.log(2 * np.pi * np.e) - 0.5 * np.linalg.slogdet(within)[1]
 
 
@@ -356,11 +354,12 @@ def test_where_nothing_is_hidden_the_objective_is_the_log_evidence():
         for group in [[0, 1]] if joint else [[0], [1]]:
             Z, d = data.X[:, group], len(group)
             k = d + 1.0  # as many as there are columns, and ess
-            normal_wishart = NormalWishart(k, np.zeros(d), np.sqrt(k) * np.eye(d))
+            normal_wishart = Wishart.standard(k, np.zeros(d), np.sqrt(k) * np.eye(d))
             for z in Z:
                 evidence += normal_wishart.predictive_log_prob(z[None])[0]
+                (features,) = normal_wishart.features(z[None])
                 normal_wishart = normal_wishart.with_natural_parameters(
-                    normal_wishart.natural_parameters_in(normal_wishart) + normal_wishart.features(z[None])[0]
+                    normal_wishart.T + features.weighted_sum(np.ones(1))
                 )
         run = fit_posterior(model, data, np.ones(n), Search(1e-6, 50))
         assert run.objective == pytest.approx(evidence, rel=1e-10)
@@ -666,10 +665,17 @@ CHECKED = [
 ]
 
 
+CONTAMINATION = {"check_outliers_train", "check_outliers_fit_predict"}  # they count outliers among the training rows
+
+
 @pytest.mark.filterwarnings("ignore:all multipliers are zero:UserWarning")  # such small tables
 @parametrize_with_checks(CHECKED)
 def test_scikit_learn_checks(estimator, check):
-    check(estimator)
+    try:
+        check(estimator)
+    except AssertionError as error:  # all else in these checks comes before
+        if check.func.__name__ not in CONTAMINATION or "number of predicted outliers" not in str(error):
+            raise
 
 
 def names_of_checks(detector):
@@ -690,14 +696,13 @@ def test_scikit_learn_checks_what_it_checks_of_its_own_detector(detector):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
-def test_contamination_is_the_share_of_outliers(name, share):
+def test_contamination_is_the_share_of_held_out_rows_below_the_threshold(name, share):
     X = TABLES[name](60, 4)
     model = MEDNoveltyDetector(**options(name, contamination=share)).fit(X)
+    ties = 60 - len(np.unique(model.held_out_scores_.round(9)))
+    below = (model.held_out_scores_ < model.offset_).sum()
+    assert share * 61 - ties - 1 < below <= share * 61
     outlier = model.predict(X) == -1
-    ties = len(model.scores_) - len(np.unique(model.scores_.round(9)))
-    assert share * 60 - ties <= outlier.sum() <= share * 60
-    if not ties:
-        assert outlier.sum() == int(share * 60)
     np.testing.assert_array_equal(outlier, model.decision_function(X) < 0)
     np.testing.assert_array_equal(model.decision_function(X), model.score_samples(X) - model.offset_)
     np.testing.assert_allclose(model.score_samples(X), model.scores_, rtol=1e-10)
@@ -707,8 +712,88 @@ def test_contamination_counts_weights():
     X = numbers(60, 2)
     weight = np.random.default_rng(3).integers(0, 4, size=60).astype(float)
     model = MEDNoveltyDetector(contamination=0.2).fit(X, sample_weight=weight)
-    outlier = weight[(model.predict(X) == -1)].sum()
-    assert 0.2 * weight.sum() - 3 <= outlier <= 0.2 * weight.sum()
+    below = weight[model.held_out_scores_ < model.offset_].sum()
+    assert 0.2 * weight.sum() - 3 <= below <= 0.2 * (weight.sum() + 1)
+
+
+def draws(name, n, rng):
+    """Typical rows, of which the density of this name can overfit n."""
+    if name == "tree":
+        p = np.random.default_rng(5).dirichlet(np.full(4, 0.8), size=(10, 4))
+        codes = np.zeros((n, 10), dtype=int)
+        for j in range(10):
+            codes[:, j] = (rng.random((n, 1)) > p[j][codes[:, j - 1]].cumsum(axis=1)).sum(axis=1).clip(0, 3)
+        return np.array(list("abcd"))[codes]
+    if name == "hmm":
+        states = np.cumsum(rng.random((n, 8)) < 0.2, axis=1) % 2
+        return 3.0 * states + rng.normal(size=states.shape)
+    d = 15 if name == "gaussian" else 4
+    return rng.normal(size=(n, d)) @ (np.eye(d) + 0.3 * np.random.default_rng(5).normal(size=(d, d)))
+
+
+@pytest.mark.parametrize("name", [*NAMES, "bayes"])
+def test_contamination_is_the_rate_on_new_typical_rows(name):
+    """For a good threshold from n rows the rate is Beta(k, n + 1 - k), k = share (n + 1): mean 10 %, sd about 3 %.
+
+    A quantile of the training scores gives 26 % for the Gaussians and 45 % for the trees.
+    """
+    rates, share, n = [], 0.1, 100
+    n_tables = 8 if name in ("product", "gaussian", "bayes") else 4
+    for seed in range(n_tables):
+        rng = np.random.default_rng(seed)
+        density = {"density": "gaussian", "objective": "bayes"} if name == "bayes" else options(name)
+        model = MEDNoveltyDetector(**density, contamination=share).fit(draws(name.replace("bayes", "gaussian"), n, rng))
+        rates.append((model.predict(draws(name.replace("bayes", "gaussian"), 1000, rng)) == -1).mean())
+    error = np.sqrt(share * (1 - share) * (1 / n + 1 / 1000) / n_tables)
+    assert share - 3 * error < np.mean(rates) < share + 2 * error
+
+
+@pytest.mark.filterwarnings("ignore")  # of one row the density is that of the prior
+@pytest.mark.parametrize("n", [1, 2, 5, 18])
+def test_with_few_rows_the_threshold_is_below_all_of_them(n):
+    """The lowest of n + 1 typical rows is the new one with probability 1 / (n + 1) > 5 %."""
+    model = MEDNoveltyDetector("gaussian").fit(numbers(n, 2))
+    assert model.offset_ < min(model.held_out_scores_.min(), model.scores_.min())
+    assert (model.predict(numbers(n, 2)) == 1).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_held_out_scores_are_those_of_fits_without_the_rows(name):
+    X = numbers(40, 5) if name == "hmm" else words(40, 8) if name == "tree" else TABLES[name](40)
+    model = MEDNoveltyDetector(**options(name, tol=1e-9)).fit(X)
+    table = novelty.one_alphabet(read(X)) if name == "hmm" else read(X)
+    problem = model._problem(None)
+    held_out = deal_weights(table, np.ones(40), 10)
+    data, hidden = model.model_.read(table), name in ("mixture", "hmm")
+    for share in held_out[:2]:
+        cold = problem.fit(data, 1.0 - share)  # from the model's own start
+        expected = row_scores(model.model_, cold.bayes, cold.distribution, data)
+        some = share == 1
+        assert some.any() and (expected[some] < model.scores_[some] + 0.2).all()
+        close = 0.3 if hidden else 0.05  # folds end at a larger gap; another start may end at another minimum
+        np.testing.assert_allclose(model.held_out_scores_[some], expected[some], atol=close)
+
+
+def test_folds_deal_out_all_weight_and_depend_on_neither_order_nor_repeated_rows():
+    rng = np.random.default_rng(0)
+    X = rng.integers(4, size=(60, 2)).astype(float)
+    X[::9, 0] = np.nan
+    weight = rng.choice([0.0, 0.3, 1.0, 2.0, 25.0], size=60)
+    share = deal_weights(read(X), weight, 10)
+    used = weight > 0
+    np.testing.assert_allclose(share.sum(axis=0)[used], 1.0)
+    assert share.shape == (10, 60) and ((share * weight).sum(axis=1) > 0).all()
+    order = rng.permutation(60)
+    np.testing.assert_array_equal(deal_weights(read(X[order]), weight[order], 10), share[:, order])
+    np.testing.assert_array_equal(deal_weights(read(X[used]), weight[used], 10), share[:, used])
+    twice = np.repeat(np.arange(60), weight.astype(int) + (weight == 0.3))
+    repeated = deal_weights(read(X[twice]), np.where(weight == 0.3, 0.3, 1.0)[twice], 10)
+    np.testing.assert_array_equal(repeated, share[:, twice])
+    distinct = np.arange(50.0)[:, None]
+    share = deal_weights(read(distinct), np.full(50, 1e-9), 10)  # each row once
+    assert ((share == 1).sum(axis=0) == 1).all() and ((share == 1).sum(axis=1) == 5).all()
+    few = deal_weights(read(distinct[:3]), np.ones(3), 10)
+    assert few.shape == (3, 3) and sorted(few.argmax(axis=0)) == [0, 1, 2]
 
 
 def test_without_contamination_no_training_row_is_an_outlier():
@@ -725,11 +810,20 @@ def test_a_threshold_lies_between_rows_that_differ(share):
     rounding = 1 + 1e-13 * np.random.default_rng(0).normal(size=20)
     scores = np.repeat(levels, 4) * rounding
     for weight in (np.ones(20), np.r_[np.ones(4), np.zeros(4), np.full(12, 2.0)]):
-        at = novelty._threshold(scores, weight, share)
+        at = novelty._threshold(scores, weight, share, 0.0)
         assert np.abs(at - levels).min() > 1e-9 * (1 + abs(at))
-        below = weight[scores < at].sum()
-        fits = [w for w in np.cumsum(np.r_[0.0, weight.reshape(5, 4).sum(axis=1)]) if w <= share * weight.sum() + 1e-9]
+        below, rank = weight[scores < at].sum(), share * (weight.sum() + 1)
+        fits = [w for w in np.cumsum(np.r_[0.0, weight.reshape(5, 4).sum(axis=1)]) if w <= rank + 1e-9]
         assert below == max(fits)  # as many whole groups as the share has room for
+
+
+@pytest.mark.parametrize(("n", "share", "rank"), [(39, 0.05, 2.0), (30, 0.1, 3.1), (18, 0.25, 4.75)])
+def test_a_threshold_has_the_rank_of_a_share_of_one_more_row(n, share, rank):
+    scores = np.random.default_rng(0).permutation(np.arange(1.0, n + 1))
+    assert novelty._threshold(scores, np.ones(n), share, 0.5) == pytest.approx(rank, abs=0.011)
+    assert novelty._threshold(scores, np.full(n, 1e-9), share, 0.5) == pytest.approx(rank, abs=0.011)
+    assert novelty._threshold(scores, np.full(n, 3.0), share, 0.5) < rank + 1
+    assert novelty._threshold(scores, np.ones(n), 0.9 / (n + 1), 0.5) == pytest.approx(0.5, abs=1e-5)
 
 
 def test_equal_rows_are_treated_alike():
@@ -739,10 +833,11 @@ def test_equal_rows_are_treated_alike():
         alone = np.array([model.predict(row[None])[0] for row in X])
         assert (alone == 1).all() and (model.predict(X) == 1).all()
         model.set_params(contamination=0.06).fit(X)  # and here all three
-        alone = np.array([model.predict(row[None])[0] for row in X])
-        worst = np.isclose(model.scores_, model.scores_.min(), rtol=1e-9)
+        worst = np.isclose(model.held_out_scores_, model.held_out_scores_.min(), rtol=1e-9)
         assert worst.sum() == 3
-        np.testing.assert_array_equal(alone == -1, worst)
+        np.testing.assert_array_equal(model.held_out_scores_ < model.offset_, worst)
+        alone = np.array([model.predict(row[None])[0] for row in X])
+        assert (alone.reshape(20, 3) == alone[::3, None]).all()
         np.testing.assert_array_equal(model.predict(X), alone)
 
 
@@ -925,7 +1020,7 @@ def test_rows_with_missing_values_are_outliers_about_as_often_as_others(name, ki
         X = rng.choice(list("abcd"), p=[0.4, 0.3, 0.2, 0.1], size=(2000, 6)).astype(object)
     X, incomplete = half_with_missing_values(X)
     model = MEDNoveltyDetector(name, contamination=0.1).fit(X)
-    outlier = model.predict(X) == -1
+    outlier = model.held_out_scores_ < model.offset_
     assert 0.05 <= outlier[incomplete].mean() <= 0.15 and 0.05 <= outlier[~incomplete].mean() <= 0.15
     assert abs(model.scores_[incomplete].mean() - model.scores_[~incomplete].mean()) < 0.3
 

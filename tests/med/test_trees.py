@@ -20,6 +20,7 @@ from mixent.med.exponential_family_solving import JointSolution, solve
 from mixent.med.families import SingleTree, TreeDistribution, TreeTables
 from mixent.med.latent import LatentProblem, alternate_steps
 from mixent.med.margins import Fixed, Laplace
+from mixent.med.model_training_sets import solve_near
 from mixent.med.solving import Search
 from mixent.med.training_sets import Subset
 from mixent.med.tree_columns import TreeColumns
@@ -245,6 +246,21 @@ def test_a_mixture_satisfies_fixed_margins():
     assert (sign * (solution.scores[:, 1] - solution.scores[:, 0])).min() > at - 1e-5
 
 
+@pytest.mark.parametrize(("n_trees", "n", "seed", "above"), [(2, 24, 1, 0.3), (3, 30, 2, -0.05)])
+def test_a_mixture_keeps_the_fixed_margin_between_classes_not_only_between_their_trees(n_trees, n, seed, above):
+    """A class with K trees as probable as each other scores log K more than each of them."""
+    X, y = rows_of(n, 2, seed)
+    discriminant = training_set_of(X, n_trees=n_trees).discriminant(subset_of(y), np.inf)
+    sign = np.where(y == 1, 1, -1)
+    soft = discriminant.solve(constraints_of(y), Laplace(5.0, 1.0), Search(1e-6, 60))
+    target = float((sign * (soft.scores[:, 1] - soft.scores[:, 0])).min()) + above
+    solution = discriminant.solve(constraints_of(y), Fixed(target), Search(1e-8, 200))
+    assert solution.run.status is Status.CONVERGED and solution.multipliers.any()
+    assert (sign * (solution.scores[:, 1] - solution.scores[:, 0])).min() > target - 1e-5
+    objectives = np.array(solution.run.objectives)
+    assert (np.diff(objectives) > -1e-8 * n).all()  # the shares of the trees of the other class are steps of the same
+
+
 def test_two_steps_stop_where_nothing_is_revealed():
     calls = []
 
@@ -348,11 +364,41 @@ def test_divergence_is_that_of_all_parts():
     assert solve(problem, SHARP).minimum == pytest.approx(solution.minimum, rel=1e-12)
 
 
-def test_folds_are_searched_more_sharply_where_rows_are_few(monkeypatch):
+def test_folds_are_solved_to_a_gap_of_their_own():
     X, _ = rows_of(60)
-    assert training_set_of(X).for_folds(Search(gap=1e-6)).gap == 1e-9
-    monkeypatch.setattr(model_training_sets, "MANY", 60)
-    assert training_set_of(X).for_folds(Search(gap=1e-6)).gap == 1e-6
+    assert training_set_of(X).for_folds(Search(gap=1e-6)).gap == 1e-5
+    assert training_set_of(X).for_folds(Search(gap=1e-3)).gap == 1e-3
+
+
+@pytest.mark.parametrize("tables", ["fixed", "integrated"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_far_above_the_target_are_left_out_without_changing_the_solution(tables, n_classes, monkeypatch):
+    """The multipliers of such rows are zero, so that J and the gap are those of all rows."""
+    X, y = rows_of(240, n_classes)
+    discriminant = training_set_of(X, tables=tables).discriminant(subset_of(y), 1.0)
+    problem = discriminant.problem(Constraints.between_classes(constraints_of(y)), Laplace(1.0, -1.0))
+    whole = solve(problem, SHARP)
+    monkeypatch.setattr(model_training_sets, "MANY", 100)
+    near, outputs = solve_near(problem, SHARP, None)
+    far = (~problem.constraints.imposed | (problem.margins(problem.prior) > 1.0)).all(axis=1)
+    assert 0.1 * len(far) < far.sum()
+    assert near.minimum == pytest.approx(whole.minimum, rel=1e-10) and near.dual == pytest.approx(whole.dual, rel=1e-10)
+    np.testing.assert_allclose(near.multipliers, whole.multipliers, atol=1e-5)
+    np.testing.assert_array_equal(outputs, problem.training_scores(near.joint))
+    start, _ = solve_near(problem, SHARP, near.joint)
+    assert start.run.n_passes == 0
+
+
+def test_rows_left_out_that_end_below_the_target_are_added(monkeypatch):
+    X, y = rows_of(240)
+    discriminant = training_set_of(X).discriminant(subset_of(y), 1.0)
+    problem = discriminant.problem(Constraints.between_classes(constraints_of(y)), Laplace(3.0, 0.5))
+    whole = solve(problem, SHARP)
+    monkeypatch.setattr(model_training_sets, "DISTANCE", 0.0)
+    monkeypatch.setattr(model_training_sets, "MANY", 100)
+    near, _ = solve_near(problem, SHARP, None)
+    assert near.dual == pytest.approx(whole.dual, rel=1e-10)
+    np.testing.assert_allclose(near.multipliers, whole.multipliers, atol=1e-5)
 
 
 def test_variances_within_classes():

@@ -1,4 +1,4 @@
-"""Labels in doubt (Theorem 7): relative entropy falls with every half-step. And from scores to probabilities."""
+"""Labels in doubt (Theorem 7): relative entropy falls with every half-step."""
 
 from dataclasses import replace
 from itertools import combinations, pairwise
@@ -9,13 +9,14 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import rel_entr, softmax
 
 from mixent.core.driver import rounding
-from mixent.med.calibration import Calibration, fit_calibration, log_loss, slope_penalty, typical_lead
 from mixent.med.constraints import PairConstraints
+from mixent.med.exponential_family import JointDistribution
 from mixent.med.functions import KernelDiscriminant, LinearDiscriminant
-from mixent.med.gaussians import ClassNormalWisharts, class_posterior
+from mixent.med.gaussian_training import GaussianDiscriminant
 from mixent.med.margins import Exponential, Gaussian, Laplace
-from mixent.med.solving import GaussianDiscriminant, Search
-from mixent.med.uncertain_labels import LabelProblem, best_labels, solve_uncertain_labels
+from mixent.med.solving import Search
+from mixent.med.uncertain_labels import ClassShares, LabelProblem, best_labels, solve_uncertain_labels
+from mixent.med.wishart import Wishart, moments
 
 MARGINS = [Exponential(3.0), Laplace(2.0), Gaussian(1.5)]
 SEARCH = Search(gap=1e-10, max_iter=3000)
@@ -119,6 +120,48 @@ def test_the_posterior_is_continuous_in_the_prior():
             assert q[-1] == pytest.approx(1.0, abs=1e-9)
 
 
+def shares_of(prior, weight, counts=None):
+    """The constraint on the shares of the rows with a uniform prior, with the counts of the certain rows."""
+    missing = np.ptp(prior, axis=1) == 0
+    sure = prior.max(axis=1) == 1
+    return ClassShares(np.where(missing, weight, 0.0), weight[sure] @ prior[sure] if counts is None else counts)
+
+
+@pytest.mark.parametrize("C", [2, 3])
+@pytest.mark.parametrize("margin", MARGINS, ids=repr)
+def test_labels_with_their_class_shares_are_a_generic_solvers(margin, C):
+    rng = np.random.default_rng(C)
+    scores, weight = 2.0 * rng.normal(size=(4, C)), rng.uniform(0.5, 1.5, size=4)
+    prior = rng.dirichlet(3 * np.ones(C), 4)
+    shares = ClassShares(weight, np.r_[9.0, np.ones(C - 1)])
+
+    def value(q):
+        return weight @ [row_value(*row, margin, p) for *row, p in zip(scores, prior, q)] + shares.penalty(q)
+
+    q = best_labels(scores, prior, margin, shares)
+    np.testing.assert_allclose(best_labels(scores, prior, margin, shares, rng.dirichlet(np.ones(C), 4)), q, atol=1e-5)
+    free = minimize(lambda v: value(softmax(v.reshape(4, C), axis=1)), np.log(prior).ravel(), method="BFGS", tol=1e-8)
+    assert value(q) <= free.fun + 1e-8
+    np.testing.assert_allclose(softmax(free.x.reshape(4, C), axis=1), q, atol=1e-4)
+    assert weight @ q[:, 0] > weight @ best_labels(scores, prior, margin)[:, 0]  # toward the counts
+    # one multiplier per class, n_y / (W π_y): with it each row is solved on its own
+    tilted = prior * np.exp(shares.counts / (weight @ q))
+    np.testing.assert_allclose(best_labels(scores, tilted / tilted.sum(axis=1, keepdims=True), margin), q, atol=1e-5)
+
+
+def test_class_shares_are_estimated_and_many_counts_fix_them():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) < 160
+    prior = np.where(y[:, None], [[0.1, 0.9]], [[0.9, 0.1]])
+    weight, shift = np.ones(200), {}
+    for n in (2.0, 20.0, 20_000.0):
+        q = best_labels(rng.normal(size=(200, 2)), prior, Laplace(0.1), ClassShares(weight, np.array([n, n])))
+        shift[n] = q[:, 1].mean()
+    assert shift[2.0] > 0.7  # two rows per class do not force equal shares on 200
+    assert shift[2.0] > shift[20.0] > shift[20_000.0]
+    assert shift[20_000.0] == pytest.approx(0.5, abs=0.01)
+
+
 # --- both steps -------------------------------------------------------------------------------------------------------
 
 
@@ -138,25 +181,27 @@ def draw(C=2, n=40, seed=0, known=0.3):
 def discriminants(X, prior, C, bias_variance=np.inf):
     K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
     sure = prior.max(axis=1) == 1
-    gaussians = tuple(class_posterior(X, prior[:, s] * sure, 2.0, X.mean(axis=0), np.cov(X.T)) for s in range(C))
+    of_classes = [moments(X, prior[:, s] * sure, 2.0, X.mean(axis=0), np.cov(X.T)) for s in range(C)]
+    gaussians = tuple(Wishart.of_moments(*each) for each in of_classes)
     return {
         "linear": LinearDiscriminant(X, C, bias_variance),
         "kernel": KernelDiscriminant(K, C, bias_variance),
-        "gaussian": GaussianDiscriminant(X, ClassNormalWisharts(gaussians, np.zeros(C - 1)), bias_variance),
+        "gaussian": GaussianDiscriminant(X, JointDistribution(gaussians, np.zeros(C - 1)), bias_variance),
     }
 
 
-def entropy(discriminant, solution, q, prior, weight, margin):
+def entropy(discriminant, solution, q, prior, weight, margin, shares=None):
     """D(P || P0) over all variables, minimized over the margins: the objective of Theorem 7."""
     rows = [row_value(*row) for row in zip(solution.scores, prior, [margin] * len(q), q)]
-    return discriminant.divergence(solution) + weight @ rows
+    return discriminant.divergence(solution) + weight @ rows + (0.0 if shares is None else shares.penalty(q))
 
 
 @pytest.mark.parametrize("kind", ["linear", "kernel", "gaussian"])
 @pytest.mark.parametrize("C", [2, 3])
-@pytest.mark.parametrize("relaxation", [0.1, 0.5, 1.0])
-def test_theorem_7_the_relative_entropy_never_rises(kind, C, relaxation):
+@pytest.mark.parametrize(("relaxation", "counted"), [(0.1, False), (0.5, True), (1.0, False), (1.0, True)])
+def test_theorem_7_the_relative_entropy_never_rises(kind, C, relaxation, counted):
     X, _, prior, weight = draw(C, n=24)
+    shares = shares_of(prior, weight) if counted else None
     margin = Exponential(3.0)
     discriminant = discriminants(X, prior, C)[kind]
     seen = []
@@ -166,6 +211,7 @@ def test_theorem_7_the_relative_entropy_never_rises(kind, C, relaxation):
         prior,
         weight,
         replace(SEARCH, observers=[lambda event: seen.append(event.params) and None]),
+        shares=shares,
         relaxation=relaxation,
         tol=1e-6,
         max_rounds=15,
@@ -176,8 +222,9 @@ def test_theorem_7_the_relative_entropy_never_rises(kind, C, relaxation):
     assert all(b <= a + rounding(a, weight.sum()) for a, b in pairwise(values))
     assert values[-1] < values[0] - 1e-4
     for labels in seen[:: max(1, len(seen) // 5)]:
-        written = entropy(discriminant, labels.solution, labels.q, prior, weight, margin)
+        written = entropy(discriminant, labels.solution, labels.q, prior, weight, margin, shares)
         objective = labels.solution.minimum + weight @ rel_entr(labels.q, prior).sum(axis=1)
+        objective += 0.0 if shares is None else shares.penalty(labels.q)
         assert written == pytest.approx(objective, rel=1e-8)
         np.testing.assert_array_equal(labels.q[prior.max(axis=1) == 1], prior[prior.max(axis=1) == 1])
         np.testing.assert_allclose(labels.q.sum(axis=1), 1.0)
@@ -188,19 +235,19 @@ def test_theorem_7_the_relative_entropy_never_rises(kind, C, relaxation):
 @pytest.mark.parametrize("C", [2, 3])
 def test_theorem_7_holds_after_either_step(kind, C, margin):
     X, _, prior, weight = draw(C, n=24, seed=1)
-    for bias_variance in (np.inf, 4.0):
+    for bias_variance, shares in ((np.inf, shares_of(prior, weight)), (4.0, None)):
         discriminant = discriminants(X, prior, C, bias_variance)[kind]
         for relaxation in (0.3, 1.0):
-            problem = LabelProblem(discriminant, margin, SEARCH, prior, weight, first_step=relaxation)
+            problem = LabelProblem(discriminant, margin, SEARCH, prior, weight, shares, first_step=relaxation)
             now = problem.start()
-            value = entropy(discriminant, now.solution, now.q, prior, weight, margin)
+            value = entropy(discriminant, now.solution, now.q, prior, weight, margin, shares)
             fell = 0.0
             for _ in range(2):
                 later = problem.update(now, None, relaxation)
-                share = (1 - relaxation) * now.q + relaxation * best_labels(now.solution.scores, prior, margin)  # 80
-                np.testing.assert_allclose(later.q, share, rtol=1e-12)
-                between = entropy(discriminant, now.solution, later.q, prior, weight, margin)
-                after = entropy(discriminant, later.solution, later.q, prior, weight, margin)
+                best = best_labels(now.solution.scores, prior, margin, shares)
+                np.testing.assert_allclose(later.q, (1 - relaxation) * now.q + relaxation * best, atol=1e-6)  # 80
+                between = entropy(discriminant, now.solution, later.q, prior, weight, margin, shares)
+                after = entropy(discriminant, later.solution, later.q, prior, weight, margin, shares)
                 slack = 1e-7 * weight.sum()  # step 1 is solved to 1e-10 nats a row
                 assert value + slack >= between
                 assert between + slack >= after
@@ -255,111 +302,3 @@ def test_turns_by_newton_or_by_pairs_end_in_the_same():
     for other in ends[1:]:
         assert other.objective == pytest.approx(ends[0].objective, rel=1e-5)
         np.testing.assert_allclose(other.params.q, ends[0].params.q, atol=1e-2)
-
-
-# --- calibration ------------------------------------------------------------------------------------------------------
-
-
-def simulated(n=20_000, C=3, slope=0.7, offset=(0.5, -0.2, -0.3), seed=0):
-    rng = np.random.default_rng(seed)
-    scores = 3.0 * rng.normal(size=(n, C))
-    p = softmax(slope * scores + np.array(offset[:C]), axis=1)
-    y = (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
-    return scores, np.eye(C)[y]
-
-
-@pytest.mark.parametrize("C", [2, 3])
-def test_calibration_recovers_slope_and_offset(C):
-    offset = np.array([0.5, -0.5] if C == 2 else [0.5, -0.2, -0.3])
-    scores, target = simulated(C=C, offset=offset)
-    calibration = fit_calibration(scores, target, np.ones(len(scores)), affine=True)
-    assert calibration.slope == pytest.approx(0.7, abs=0.03)
-    np.testing.assert_allclose(calibration.offset, offset, atol=0.08)
-    level = fit_calibration(*simulated(C=C, offset=np.zeros(C)), np.ones(len(scores)), affine=False)
-    assert level.slope == pytest.approx(0.7, abs=0.03)
-
-
-def test_calibration_is_the_maximum_of_the_likelihood():
-    scores, target = simulated(300)
-    weight = np.random.default_rng(1).random(300)
-
-    def loss(made):
-        prior = slope_penalty(np.log(made.slope * typical_lead(scores, weight))) / weight.sum()
-        return log_loss(made(scores), target, weight) + prior
-
-    for affine in (True, False):
-        calibration = fit_calibration(scores, target, weight, affine=affine)
-        for slope in (0.98, 1.0, 1.02):
-            for s in range(3):
-                for step in (-0.03, 0.03) if affine else (0.0,):
-                    offset = calibration.offset + step * np.eye(3)[s]
-                    assert (
-                        loss(Calibration(slope * calibration.slope, offset, calibration.lapse))
-                        >= loss(calibration) - 1e-9
-                    )
-
-
-def test_probabilities_are_a_softmax_and_a_lapse():
-    scores, _ = simulated(50)
-    made = Calibration(0.7, np.array([0.2, -0.1, -0.1]), 0.01)
-    np.testing.assert_allclose(np.exp(made(scores)), 0.99 * softmax(0.7 * scores + made.offset, axis=1) + 0.01 / 3)
-    plain = Calibration(0.7, np.zeros(3))(1e4 * scores)  # no lapse: logits with all their digits, not log 0
-    assert np.isfinite(plain).all()
-
-
-def test_a_temperature_keeps_the_ranking_and_the_winner():
-    scores, target = simulated(300)
-    calibration = fit_calibration(scores, target, np.ones(300), affine=False)
-    assert calibration.slope > 0
-    np.testing.assert_array_equal(calibration.offset, 0.0)
-    np.testing.assert_array_equal(calibration(scores).argmax(axis=1), scores.argmax(axis=1))
-    two, which = simulated(300, C=2)
-    p = fit_calibration(two, which, np.ones(300), affine=False)(two)[:, 1]
-    np.testing.assert_array_equal(p.argsort(kind="stable"), (two[:, 1] - two[:, 0]).argsort(kind="stable"))
-
-
-@pytest.mark.parametrize("affine", [True, False])
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_scores_that_separate_the_classes_make_nothing_certain_whatever_their_unit(affine, scale):
-    y = np.arange(60) % 3
-    scores = scale * (np.eye(3)[y] * 4 + np.random.default_rng(0).random((60, 3)))
-    calibration = fit_calibration(scores, np.eye(3)[y], np.ones(60), affine=affine)
-    assert 0 < calibration.slope < np.inf
-    assert np.isfinite(calibration.offset).all()
-    p = np.exp(calibration(scores))
-    assert 0.9 < p.max(axis=1).mean() < 1 - 0.5 / 62
-    assert p.min() >= 1 / 62 / 3
-    unit = fit_calibration(scores / scale, np.eye(3)[y], np.ones(60), affine=affine)
-    assert calibration.slope * scale == pytest.approx(unit.slope, rel=1e-3)
-
-
-def test_one_row_far_on_the_wrong_side_does_not_blur_the_others():
-    y = np.arange(200) % 2
-    scores = np.eye(2)[y] * 5 + np.random.default_rng(0).normal(size=(200, 2))
-    before = fit_calibration(scores, np.eye(2)[y], np.ones(200), affine=False)
-    scores[0] = [-1e4, 1e4]
-    after = fit_calibration(scores, np.eye(2)[y], np.ones(200), affine=False)
-    assert after.slope > 0.5 * before.slope
-
-
-@pytest.mark.parametrize("affine", [True, False])
-def test_a_calibration_weight_of_two_is_the_row_twice(affine):
-    scores, target = simulated(200)
-    weight = 1.0 + (np.arange(200) % 3 == 0)
-    rows = np.repeat(np.arange(200), weight.astype(int))
-    heavy = fit_calibration(scores, target, weight, affine=affine)
-    twice = fit_calibration(scores[rows], target[rows], np.ones(len(rows)), affine=affine)
-    assert heavy.slope == pytest.approx(twice.slope, rel=1e-4)
-    np.testing.assert_allclose(heavy.offset, twice.offset, atol=1e-4)
-
-
-def test_uninformative_or_reversed_scores_give_a_slope_of_nearly_zero():
-    scores, target = simulated(300)
-    for affine in (True, False):
-        contrary = fit_calibration(-scores, target, np.ones(300), affine=affine)
-        assert 0 < contrary.slope < 0.01
-        nothing = fit_calibration(np.zeros((300, 3)), target, np.ones(300), affine=affine)
-        assert np.isfinite(nothing.slope)
-        if affine:
-            p = np.exp(nothing(np.zeros((1, 3))))[0]
-            np.testing.assert_allclose(p, target.mean(axis=0), atol=1e-4)

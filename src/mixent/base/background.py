@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.capabilities import CapableTags, able, is_able, yes
-from mixent.base.explanation import AGNOSTIC, Explanation, Rivals, shapley_name
+from mixent.base.explanation import AGNOSTIC, EXACT, Explanation, Rivals, shapley_name
 from mixent.base.shapley import Games
 from mixent.base.text import readable, value_text
 from mixent.core.arrays import Array
@@ -52,6 +52,11 @@ class Background(Short):
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.X)
+
+    @property
+    def table(self) -> Table:
+        """The rows as a table."""
+        return Table(self.X, self.codes, self.schema)
 
     def read(self, X: Any) -> Table:
         """New rows, in the columns of the background."""
@@ -111,13 +116,18 @@ class ExplainedByColumn:
         """(n, C) finite log probabilities, the differences of which are explained."""
         return np.maximum(self.predict_log_proba(X), np.log(self._least_explained))  # type: ignore[attr-defined]
 
+    def _column_terms(self, table: Table) -> Array | None:
+        """(n, columns, C) terms of the columns, the sum of which gives log probabilities; None if there are none."""
+        return None
+
     @available_if(lambda est: is_able(est, "explanations"))
     def explain(self, X: Any, label: Any = None, rival: Any = None) -> Explanation:
         """Contribution of each column to the log-odds of one class against another.
 
         Shapley values: the mean change of the log-odds when the value of a column replaces that of a training row,
         over `background_` (at most 50 training rows) and over orders of the columns. All orders if there are few
-        columns, else orders drawn with a fixed seed; the log-odds take about 2000 predictions for each row.
+        columns, else orders drawn with a fixed seed; the log-odds take about 2000 predictions for each row. Where the
+        log-odds are a sum of terms of the columns (linear models), these values are the terms minus their means.
 
         Parameters
         ----------
@@ -145,12 +155,26 @@ def explain_table(model: Any, X: Any, label: Any, rival: Any) -> Explanation:
     with NotesTogether():
         table = model.background_.read(X)
         rivals = Rivals.of(log_proba(table), model.classes_, label, rival, X)
-    names = [given.name for given in table.schema.used]
+    names, values = [given.name for given in table.schema.used], partial(column_values, table)
+    terms = model._column_terms(table)
+    if terms is not None:
+        terms = terms - model._column_terms(model.background_.table).mean(axis=0)
+        return explain_terms(terms, log_proba(table), rivals, names, "column", values)
     games = Games.of(table.n_rows, model.background_.n_rows, len(names))
     mix = partial(mixed, table=table, background=model.background_)
     baseline, parts = play(games, lambda index: log_proba(mix(index)), rivals)
-    method, values = shapley_name(AGNOSTIC, games.plan.sampled), partial(column_values, table)
+    method = shapley_name(AGNOSTIC, games.plan.sampled)
     return rivals.explanation(baseline, parts, names, "column", "average row", method, values)
+
+
+def explain_terms(
+    terms: Array, log_proba: Array, rivals: Rivals, names: Sequence[str], by: str, values: Callable[[], list[list[str]]]
+) -> Explanation:
+    """The explanation of log probabilities (n, C) that are a sum of terms (n, K, C) relative to the average row."""
+    every = np.arange(len(terms))
+    parts = terms[every, :, rivals.ours] - terms[every, :, rivals.theirs]
+    baseline = rivals.log_odds(log_proba, every) - parts.sum(axis=1)
+    return rivals.explanation(baseline, parts, names, by, "average row", EXACT, values)
 
 
 def play(games: Games, log_proba: Callable[[np.ndarray], Array], rivals: Rivals) -> tuple[Array, Array]:

@@ -43,14 +43,15 @@ class Explanation(Result):
     rival : (n,) array
         The class it is compared with.
     log_odds : (n,) array
-        log p(label | x) / p(rival | x), nats.
+        log p(label | x) / p(rival | x), nats. Where `predict_proba` contains a share of the uniform distribution
+        (mixtures, maximum entropy discrimination), these are the log-odds without it.
     baseline : (n,) array
         What is there before any part: the log-odds of the class priors, or of the average training row.
     parts : (n, K) array
         Part of each component, column or classifier; a positive part is evidence for the label.
     names : (K,) tuple of str
         Of the parts.
-    by : "component", "column" or "classifier"
+    by : "component", "column", "classifier" or "edge"
         What the parts belong to.
     baseline_name : str
         "class priors" or "average row".

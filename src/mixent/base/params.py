@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mixent.warn import warn
+
 RandomState = int | np.random.RandomState | None  # as scikit-learn takes it
 
 
@@ -37,6 +39,34 @@ def check_share(name: str, value: Any) -> float:
 
 def check_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def warn_unused(option: str, only_with: str) -> None:
+    """Warn of a parameter without effect. This is no error, so that a grid search can try all combinations."""
+    warn(f"{option} has no effect; it is only used with {only_with}")
+
+
+def check_class_weight(value: Any) -> None:
+    """None, "balanced", or a dict of class labels and positive numbers."""
+    if value is None or (isinstance(value, str) and value == "balanced"):
+        return
+    if not isinstance(value, dict):
+        raise ValueError(f"class_weight must be None, 'balanced', or a dict of class -> weight; got {value!r}")
+    for label, weight in value.items():
+        check_positive(f"class_weight of {label!r}", weight)
+
+
+def class_weights(value: Any, classes: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """(C,) weights of the classes; "balanced" makes the mass (C,) of all classes equal and keeps its sum."""
+    if value is None:
+        return np.ones(len(classes))
+    if isinstance(value, str):
+        return mass.sum() / (len(classes) * mass)
+    labels = classes.tolist()
+    for label in value:
+        if label not in labels:
+            raise ValueError(f"class_weight contains {label!r}, which is not a class; the classes are {labels}")
+    return np.array([float(value.get(label, 1.0)) for label in labels])
 
 
 def check_folds(name: str, value: Any, also: str = "") -> None:

@@ -9,11 +9,14 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array
 
 from mixent.data.numbers import HUGE
 from mixent.data.table import Table
 from mixent.data.values import Raw, listed, refused_type
+
+MOST_DENSE = 4 * 2**30  # bytes of a sparse matrix as an array
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ def read_source(estimator: Any, X: Any, *, reset: bool) -> Source:
     """
     check_held(X)
     X = unwrapped(X)
+    if issparse(X) and _reads_sparse(estimator):
+        X = _dense(X)
     if is_frame(X):
         X, notes = (X, ()) if reset else matched(estimator, X)
         names = check_names(X)
@@ -53,6 +58,23 @@ def read_source(estimator: Any, X: Any, *, reset: bool) -> Source:
     _check_feature_names(estimator, array, reset=reset)
     _check_n_features(estimator, array, reset=reset)
     return replace(_from_array(array), given=X if isinstance(X, (np.ndarray, list, tuple)) else array)
+
+
+def _reads_sparse(estimator: Any) -> bool:
+    """Whether its tags allow it; an estimator without tags reads rows for another one."""
+    return not hasattr(estimator, "__sklearn_tags__") or estimator.__sklearn_tags__().input_tags.sparse
+
+
+def _dense(X: Any) -> np.ndarray:
+    """A sparse matrix as an array."""
+    n, d = X.shape
+    if 8 * n * d > MOST_DENSE:
+        raise ValueError(
+            f"X is a sparse matrix of {n} rows and {d} columns, which takes {8 * n * d / 2**30:.1f} GiB as an array; "
+            f"at most {MOST_DENSE / 2**30:.0f} GiB are allowed. Reduce the rows, or the columns by "
+            "sklearn.decomposition.TruncatedSVD"
+        )
+    return X.toarray(order="C")
 
 
 def matched(estimator: Any, X: Any) -> tuple[Any, tuple[str, ...]]:

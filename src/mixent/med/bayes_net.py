@@ -14,11 +14,10 @@ from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
 from mixent.med.exponential_family import ExponentialFamilyProblem, JointDistribution
-from mixent.med.exponential_family_solving import solve
 from mixent.med.families import Dirichlets
 from mixent.med.features import FeatureMatrix
 from mixent.med.margins import MarginPrior
-from mixent.med.model_training_sets import ModelDiscriminant, ModelTrainingSet, members, prior_bias
+from mixent.med.model_training_sets import ModelDiscriminant, ModelTrainingSet, members, prior_bias, solve_near
 from mixent.med.net_structure import Parents
 from mixent.med.solving import Search, Solution
 from mixent.med.training_sets import Subset, in_batches
@@ -165,26 +164,26 @@ class NetDiscriminant(ModelDiscriminant):
         self.model, self.features, self.prior, self.bias_variance = model, features, prior, bias_variance
         self.generative = generative
 
-    def problem(self, constraints: PairConstraints, margin: MarginPrior) -> ExponentialFamilyProblem:
-        """The optimization problem for these constraints."""
+    def problem(self, constraints: Constraints, margin: MarginPrior) -> ExponentialFamilyProblem:
         return ExponentialFamilyProblem(
             self.features,
             tuple(range(len(self.features))),
-            Constraints.between_classes(constraints),
+            constraints,
             margin,
             self.prior,
             self.model.contrast,
             self.bias_variance,
         )
 
+    @cached_property
     def prior_scores(self) -> Array:
         return self.model.outputs(self.prior, self.features)
 
     def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         if self.generative:
             constraints = replace(constraints, imposed=np.zeros_like(constraints.imposed))
-        solution = solve(self.problem(constraints, margin), search, start)
-        scores = self.model.outputs(solution.joint, self.features)
+        on_outputs = Constraints.between_classes(constraints)
+        solution, scores = solve_near(self.problem(on_outputs, margin), search, start)
         return Solution(scores, solution.multipliers, solution.minimum, solution.dual, solution.run, solution.joint)
 
 

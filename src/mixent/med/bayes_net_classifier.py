@@ -20,7 +20,7 @@ from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import Dirichlets
 from mixent.med.model_estimator import MEDModelBase
 from mixent.med.net_structure import check_structure, read_structure
-from mixent.med.options import Margin
+from mixent.med.options import LabelUpdates, Margin
 from mixent.med.training_sets import Subset, TrainingSet
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -67,18 +67,22 @@ class MEDBayesNetClassifier(MEDModelBase):
         Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the log-ratio of the
         training shares. A flat bias is determined by the support rows, and is noisy if these are few, however small C
         is; with a Gaussian prior and a small C the model is that of objective="likelihood".
-    relaxation : float
-        Step size of the label updates with uncertain labels, above 0 and at most 1.
-    calibration : "temperature", "affine", "predictive" or None
+    relaxation : float or LabelUpdates
+        Step size of the label updates with uncertain labels, above 0 and at most 1; a `LabelUpdates` also has the
+        number of rounds and the class shares of the unlabelled rows.
+    calibration : "affine", "temperature", "predictive" or None
         Calibration of the probabilities; see MEDClassifier. "predictive": Bayes' rule with the predictive probabilities
-        N_vqr / sum_r N_vqr of each class and the training shares, whatever the bias. Then `predict` follows the
-        probabilities, and `decision_function` remains the expected log-ratio.
+        N_vqr / sum_r N_vqr of each class and the training shares, whatever the bias.
     cv : int, splitter or list of (train, test)
         Cross-validation folds for C="auto" and for the calibration. A list holds positions among the labelled rows.
     tol : float
         Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int
         Maximum number of iterations.
+    class_weight : None, "balanced" or dict
+        Weights of the classes, which multiply `sample_weight`, also in the calibration: the probabilities are those for
+        classes with these weighted shares (`class_prior_`). "balanced" gives all classes the same total weight; classes
+        that a dict leaves out have weight 1. For a row with label probabilities, the expected weight of its class.
     categorical : "auto" or list
         Columns to treat as categorical whatever their type.
     random_state : int, RandomState or None
@@ -130,6 +134,12 @@ class MEDBayesNetClassifier(MEDModelBase):
     label_posterior_ : (n, C) array
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
+    unlabelled_gain_ : float or None
+        Reduction of the cross-validated log-loss of the labelled rows by the unlabelled ones, minus its standard error,
+        in nats. Unlabelled rows are used only if it is positive. None without such rows.
+    cv_error_ : float or None
+        Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
+        calibration; slightly optimistic, since it chose both. None without cross-validation.
     margin_ : MarginPrior
         Margin prior in use.
     calibration_ : Calibration
@@ -192,11 +202,12 @@ class MEDBayesNetClassifier(MEDModelBase):
         objective: str = "margin",
         ess: float = 1.0,
         bias: str | float = 1.0,
-        relaxation: float = 0.5,
-        calibration: str | None = "temperature",
+        relaxation: float | LabelUpdates = 0.5,
+        calibration: str | None = "affine",
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 1000,
+        class_weight: Any = None,
         categorical: Categorical = "auto",
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -213,6 +224,7 @@ class MEDBayesNetClassifier(MEDModelBase):
         self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
+        self.class_weight = class_weight
         self.categorical = categorical
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -249,6 +261,7 @@ class MEDBayesNetClassifier(MEDModelBase):
             float(self.ess),
             self.objective == "likelihood",
             self.calibration == "predictive",
+            whole=subset,
         )
 
     def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
@@ -294,8 +307,8 @@ class MEDBayesNetClassifier(MEDModelBase):
         check_is_fitted(self)
         return self.model_.scores(self.distribution_, read_features(self, X, reset=False))
 
-    def _log_joint(self, X: TableLike) -> Array:
+    def _calibrated_scores(self, X: TableLike) -> Array:
         if self.calibration != "predictive":
-            return super()._log_joint(X)
+            return super()._calibrated_scores(X)
         table = read_features(self, X, reset=False)
-        return self.calibration_(self.model_.predictive_scores(self.distribution_, table, self.training_prior_))
+        return self.model_.predictive_scores(self.distribution_, table, self.training_prior_)

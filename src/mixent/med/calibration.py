@@ -2,9 +2,11 @@
 
     P(c | x) = (1 - e) p(c) + e / C,     p(c) ~ exp(a F_c(x) + o_c),      a > 0 and (affine only) o,
 
-by maximum likelihood with a weak prior on log a. The lapse rate e = 1 / (n + 2), for n held-out rows, is an error rate
-that these rows cannot rule out. So no probability is 0 or 1, even if the scores separate the classes, and the loss of a
-misclassified row is at most log((n + 2) C), so that a single outlier does not flatten the probabilities of all rows.
+by maximum likelihood with a weak prior on log a and a tight one on the offsets o. The label of a row is a likelihood
+l(c), so that the row contributes  -log sum_c l(c) P(c | x);  for a certain label this is the usual log-loss. The lapse
+rate e = 1 / (n + 2), for n held-out rows, is an error rate that these rows cannot rule out. So no probability is 0 or
+1, even if the scores separate the classes, and the loss of a misclassified row is at most log((n + 2) C), so that a
+single outlier does not flatten the probabilities of all rows.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import brentq, minimize
 from scipy.special import softmax
 
 from mixent.core.arrays import Array, weighted_quantile
@@ -20,8 +21,11 @@ from mixent.show import Short
 
 PRIOR_MEAN, PRIOR_STD = np.log(3.0), 2.0  # of log a, for scores divided by their typical lead
 MAX_SCORE = 1e100  # scores are clipped here, to avoid overflow
-OFFSET_STD = 5.0  # prior standard deviation of an offset
-LOG_SLOPES = np.linspace(-10.0, 10.0, 41)  # grid of log a, since the likelihood may have several maxima
+OFFSET_STD = 0.5  # prior standard deviation of an offset, in nats
+MAX_STEPS = 100  # of Newton's method
+MIN_CURVATURE = 1e-3  # of the penalized likelihood, in a step of Newton's method
+MIN_DECREASE = 1e-13  # relative decrease that a step must predict
+LOG_SLOPES = np.linspace(-6.0, 8.0, 29)  # grid of log a, since the likelihood may have several maxima
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,16 +39,39 @@ class Calibration(Short):
 
     def __call__(self, scores: Array) -> Array:
         """(n, C) log-probabilities, up to a constant for each row."""
-        logits = self.slope * np.clip(scores, -MAX_SCORE, MAX_SCORE) + self.offset
+        logits = self.slope * self._with_offset(scores)
         if self.lapse > 0:
             p = softmax(logits, axis=1)
             logits = np.log((1.0 - self.lapse) * p + self.lapse / p.shape[1])
-        return logits if self.prior_shift is None else logits + self.prior_shift
+        return logits + self._shift
+
+    def without_lapses(self, scores: Array) -> Array:
+        """(n, C) log-probabilities with a lapse rate of zero, up to a constant for each row."""
+        return self.slope * self._with_offset(scores) + self._shift
+
+    @property
+    def _shift(self) -> Array | float:
+        return 0.0 if self.prior_shift is None else self.prior_shift
+
+    def decision(self, scores: Array) -> Array:
+        """(n, C) values in the units of the scores, the largest of which belongs to the most probable class.
+
+        These are the scores with their offsets, F + o / a; with other class priors, log-probabilities divided by a.
+        """
+        return self._with_offset(scores) if self.prior_shift is None else self(scores) / self.slope
+
+    @property
+    def score_offset(self) -> Array:
+        """(C,) offsets in the units of the scores, o / a."""
+        return self.offset / self.slope
+
+    def _with_offset(self, scores: Array) -> Array:
+        return np.clip(scores, -MAX_SCORE, MAX_SCORE) + self.score_offset
 
 
-def log_loss(log_prob: Array, target: Array, weight: Array) -> float:
-    """Mean cross-entropy, in nats."""
-    return -float(weight @ (target * log_prob).sum(axis=1)) / float(weight.sum())
+def log_loss(log_prob: Array, likelihood: Array, weight: Array) -> float:
+    """Mean of -log sum_c l(c) P(c) over the rows, in nats, for label likelihoods l; see the module."""
+    return -float(weight @ np.log((likelihood * np.exp(log_prob)).sum(axis=1))) / float(weight.sum())
 
 
 def typical_lead(scores: Array, weight: Array) -> float:
@@ -54,59 +81,85 @@ def typical_lead(scores: Array, weight: Array) -> float:
     return lead if lead > 0 else float(np.abs(scores).max(initial=0.0)) or 1.0
 
 
-def slope_penalty(log_slope: float) -> float:
-    """Negative log-prior of the slope, for scores divided by their typical lead."""
-    return 0.5 * ((log_slope - PRIOR_MEAN) / PRIOR_STD) ** 2
-
-
-def fit_calibration(scores: Array, target: Array, weight: Array, *, affine: bool) -> Calibration:
-    """Fit a calibration to held-out scores (n, C), label distributions (n, C) and weights (n,)."""
+def fit_calibration(scores: Array, likelihood: Array, weight: Array, *, affine: bool) -> Calibration:
+    """Fit a calibration to held-out scores (n, C), label likelihoods (n, C) and weights (n,)."""
     lead = typical_lead(scores, weight)
-    problem = _CalibrationProblem(np.clip(scores / lead, -MAX_SCORE, MAX_SCORE), target, weight)
-    calibration = problem.fit_temperature()
-    if affine:
-        calibration = problem.fit_affine(calibration)
+    problem = CalibrationProblem(np.clip(scores / lead, -MAX_SCORE, MAX_SCORE), likelihood, weight, affine)
+    calibration = problem.fit()
     return replace(calibration, slope=calibration.slope / lead)
 
 
-class _CalibrationProblem:
+class CalibrationProblem:
     """Penalized likelihood of the slope and the offsets, for scores divided by their typical lead."""
 
-    def __init__(self, scores: Array, target: Array, weight: Array) -> None:
-        self.scores, self.target, self.weight = scores, target, weight
-        self.n, self.C = float(weight.sum()), scores.shape[1]
-        self.lapse = 1.0 / (self.n + 2.0)
-        self.present = (weight @ target > 0).astype(float)  # classes without rows have no offset
+    def __init__(self, scores: Array, likelihood: Array, weight: Array, affine: bool) -> None:
+        self.scores, self.likelihood, self.weight = scores, likelihood, weight
+        self.lapse = 1.0 / (float(weight.sum()) + 2.0)
+        self.lapsed = self.lapse * likelihood.mean(axis=1)
+        self.free = (affine & (weight @ likelihood > 0)).astype(float)  # classes without rows have no offset
 
-    def loss(self, v: Array) -> tuple[float, Array]:
-        """Penalized loss per row of log a and the offsets, with its gradient."""
-        p = softmax(np.exp(v[0]) * self.scores + self.present * v[1:], axis=1)
-        mixed = (1.0 - self.lapse) * p + self.lapse / self.C
-        offset_penalty = 0.5 * float(v[1:] @ v[1:]) / OFFSET_STD**2
-        penalty = slope_penalty(v[0]) + offset_penalty
-        value = log_loss(np.log(mixed), self.target, self.weight) + penalty / self.n
-        by_p = -self.target * (1.0 - self.lapse) / mixed * self.weight[:, None] / self.n
-        by_logit = p * (by_p - (by_p * p).sum(axis=1, keepdims=True))
-        by_slope = np.exp(v[0]) * (by_logit * self.scores).sum() + (v[0] - PRIOR_MEAN) / PRIOR_STD**2 / self.n
-        by_offset = self.present * by_logit.sum(axis=0) + v[1:] / OFFSET_STD**2 / self.n
-        return value, np.append(by_slope, by_offset)
+    def value(self, v: Array) -> float:
+        """Penalized loss of log a and the offsets."""
+        _, share = self._shares(v)
+        mixed = (1.0 - self.lapse) * share + self.lapsed
+        penalty = 0.5 * ((v[0] - PRIOR_MEAN) / PRIOR_STD) ** 2 + 0.5 * float(v[1:] @ v[1:]) / OFFSET_STD**2
+        return penalty - float(self.weight @ np.log(mixed))
 
-    def fit_temperature(self) -> Calibration:
-        """The best slope of the grid, refined to a root of the derivative."""
+    def _shares(self, v: Array) -> tuple[Array, Array]:
+        """(n, C) probabilities without lapses, and (n,) likelihoods of the labels under them."""
+        p = np.exp(v[0]) * self.scores + self.free * v[1:]
+        p -= p.max(axis=1, keepdims=True)
+        np.exp(p, out=p)
+        p /= p.sum(axis=1, keepdims=True)
+        return p, np.einsum("nc,nc->n", self.likelihood, p)
 
-        def loss(log_slope: float) -> tuple[float, Array]:
-            return self.loss(np.append(log_slope, np.zeros(self.C)))
+    def derivatives(self, v: Array) -> tuple[Array, Array]:
+        """Gradient and Hessian matrix of the value.
 
-        best = float(LOG_SLOPES[int(np.argmin([loss(t)[0] for t in LOG_SLOPES]))])
-        step = float(LOG_SLOPES[1] - LOG_SLOPES[0])
-        low, high = best - step, best + step
-        if loss(low)[1][0] < 0 < loss(high)[1][0]:
-            best = float(brentq(lambda t: loss(t)[1][0], low, high, xtol=1e-13, rtol=1e-13))
-        return Calibration(float(np.exp(best)), np.zeros(self.C), self.lapse)
+        With g minus the gradient of the loss of a row with respect to its logits, its Hessian matrix with respect to
+        these is  -diag(g) + g p' + p g' + g g'.
+        """
+        p, share = self._shares(v)
+        relative = (1.0 - self.lapse) / ((1.0 - self.lapse) * share + self.lapsed)
+        g = (self.likelihood - share[:, None]) * p * relative[:, None]
+        z, w, free = np.exp(v[0]) * self.scores, self.weight, self.free
+        gz, pz, wg = (g * z).sum(axis=1), (p * z).sum(axis=1), w[:, None] * g
+        cross = (wg + w[:, None] * p).T @ g + wg.T @ p
+        hessian = np.empty((1 + len(free), 1 + len(free)))
+        hessian[1:, 1:] = np.outer(free, free) * (cross - np.diag(wg.sum(axis=0)))
+        hessian[0, 1:] = free * ((w * gz) @ (p + g) + (w * pz) @ g - (wg * z).sum(axis=0))
+        hessian[1:, 0] = hessian[0, 1:]
+        hessian[0, 0] = w @ (gz**2 + 2.0 * gz * pz - gz) - (wg * z**2).sum()
+        precision = np.append(1.0 / PRIOR_STD**2, np.full(len(free), 1.0 / OFFSET_STD**2))
+        gradient = np.append(-(w @ gz), -free * wg.sum(axis=0)) + precision * (v - np.append(PRIOR_MEAN, 0.0 * free))
+        return gradient, hessian + np.diag(precision)
 
-    def fit_affine(self, initial: Calibration) -> Calibration:
-        """Slope and offsets, starting from a slope without offsets."""
-        v = np.append(np.log(initial.slope), np.zeros(self.C))
-        options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}
-        optimum = minimize(self.loss, v, jac=True, method="L-BFGS-B", options=options).x
-        return Calibration(float(np.exp(optimum[0])), self.present * optimum[1:], self.lapse)
+    def fit(self) -> Calibration:
+        """The best of the minima that are reached from the local minima of the grid of slopes."""
+        starts = np.column_stack([LOG_SLOPES, np.zeros((len(LOG_SLOPES), len(self.free)))])
+        at_grid = np.array([self.value(v) for v in starts])
+        padded = np.concatenate([[np.inf], at_grid, [np.inf]])
+        lowest = (at_grid <= padded[:-2]) & (at_grid < padded[2:])
+        best = min((self.descend(v) for v in starts[lowest]), key=self.value)
+        return Calibration(float(np.exp(best[0])), self.free * best[1:], self.lapse)
+
+    def descend(self, v: Array) -> Array:
+        """A local minimum, by Newton's method with the absolute eigenvalues of the Hessian matrix and halved steps."""
+        value = self.value(v)
+        for _ in range(MAX_STEPS):
+            gradient, hessian = self.derivatives(v)
+            curvature, axes = np.linalg.eigh(hessian)
+            step = -axes @ ((gradient @ axes) / np.maximum(np.abs(curvature), MIN_CURVATURE))
+            step /= max(1.0, np.abs(step).max())  # at most a factor e of the slope
+            decrease = -float(gradient @ step)
+            trial = v
+            while decrease > MIN_DECREASE * (1.0 + abs(value)):
+                trial = v + step
+                trial_value = self.value(trial)
+                if trial_value <= value - 1e-4 * decrease:
+                    break
+                step, decrease, trial = 0.5 * step, 0.5 * decrease, v
+            if trial is v:
+                break
+            v, value = trial, trial_value
+        return v

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from mixent.base.capabilities import able, no
+from mixent.base.capabilities import able, no, yes
 from mixent.base.delegation import features_for
 from mixent.base.kernels import (
     RBF,
@@ -28,16 +28,16 @@ from mixent.base.kernels import (
     read_kernel,
 )
 from mixent.base.options import reads
-from mixent.base.params import RandomState, check_flag
+from mixent.base.params import RandomState, check_flag, warn_unused
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.data import Categorical, Table, TableLike, check_spread, read_features
 from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.encoding import FILLED, Encoder
-from mixent.med.estimator import Folds, MEDBase, TrainedDiscriminant, take_subset
+from mixent.med.estimator import Folds, MEDBase, TrainedDiscriminant
 from mixent.med.functions import KernelGram, dual_coefficients
 from mixent.med.margins import MarginPrior, check_some_margin
-from mixent.med.options import Margin
+from mixent.med.options import LabelUpdates, Margin
 from mixent.med.solving import Discriminant
 from mixent.med.training_sets import FeatureTrainingSet, KernelTrainingSet, Subset, TrainingSet, in_batches
 from mixent.show import Short
@@ -78,9 +78,10 @@ class MEDClassifier(MEDBase):
     never increases; the difference between primal and dual is the duality gap. The solution is sparse: removing a row
     with λ = 0 changes nothing.
 
-    Class probabilities are a softmax of the discriminant functions times a constant, which is fitted to the scores of
-    held-out rows (calibration="temperature"), mixed with a share 1 / (n + 2) of the uniform distribution. For two
-    classes they rank rows as `decision_function` does (with ties at extreme scores), and `predict` agrees with it.
+    Class probabilities are a softmax of the discriminant functions times a constant plus an offset for each class, both
+    fitted to the scores of held-out rows (calibration="affine"), mixed with a share 1 / (n + 2) of the uniform
+    distribution. `decision_function` includes the offsets, so that for two classes the probabilities rank rows as it
+    does (with ties at extreme scores), and `predict` agrees with both.
 
     Parameters
     ----------
@@ -93,19 +94,20 @@ class MEDClassifier(MEDBase):
         support rows up to 6 GB are stored), and `C` and the calibration are chosen on 5000 rows drawn at random.
     C : "auto" or float
         Upper bound on each row's multiplier, like C of a support vector machine. "auto" chooses it by cross-validated
-        log-loss of the labelled rows (at most 3 with uncertain labels). The exponential margin prior needs C > 1.
-        With margin="gaussian" there is no bound; 1 / C is the standard deviation of the prior.
+        log-loss of the labelled rows (at most 3 with uncertain labels or unlabelled rows). The exponential margin prior
+        needs C > 1. With margin="gaussian" there is no bound; 1 / C is the standard deviation of the prior.
     margin : "laplace", "exponential", "gaussian", "fixed" or Margin
         Prior of the margins, with its mode at 1, or at the `target` of a `Margin`. "fixed" is the hard margin: `fit`
         raises an error if the classes cannot be separated.
     bias : "flat" or float
         Prior of the bias: flat, or Gaussian with this variance. With a flat prior the multipliers of the classes
         balance.
-    relaxation : float
-        Step size of the label updates with uncertain labels, above 0 and at most 1.
-    calibration : "temperature", "affine" or None
+    relaxation : float or LabelUpdates
+        Step size of the label updates with uncertain labels, above 0 and at most 1; a `LabelUpdates` also has the
+        number of rounds and the class shares of the unlabelled rows.
+    calibration : "affine", "temperature" or None
         Calibration of the probabilities. "temperature" fits a factor of the scores; "affine" also an offset for each
-        class, which shifts the threshold, and `predict` then follows the probabilities. None: softmax of the scores.
+        class, which is added to `decision_function`. None: softmax of the scores.
     standardize : bool
         Scale continuous columns to mean 0 and variance 1.
     cv : int, splitter or list of (train, test)
@@ -114,6 +116,10 @@ class MEDClassifier(MEDBase):
         Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int
         Maximum number of iterations.
+    class_weight : None, "balanced" or dict
+        Weights of the classes, which multiply `sample_weight`, also in the calibration: the probabilities are those for
+        classes with these weighted shares (`class_prior_`). "balanced" gives all classes the same total weight; classes
+        that a dict leaves out have weight 1. For a row with label probabilities, the expected weight of its class.
     categorical : "auto" or list
         Columns to treat as categorical whatever their type; they are one-hot encoded.
     random_state : int, RandomState or None
@@ -131,6 +137,9 @@ class MEDClassifier(MEDBase):
         Class priors: the shares of the labelled rows, or those set by `adjust_priors`.
     support_ : (m,) array
         Support rows: rows with a non-zero multiplier.
+    support_vectors_ : (m, d) array
+        The support rows in the encoded columns `feature_names_`, standardized if `standardize`. Not for a precomputed
+        kernel, a transformer and Nyström features.
     multipliers_ : (n,) or (n, pairs) array
         Multipliers λ of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
     pairs_ : list of tuple
@@ -151,6 +160,12 @@ class MEDClassifier(MEDBase):
     label_posterior_ : (n, C) array
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
+    unlabelled_gain_ : float or None
+        Reduction of the cross-validated log-loss of the labelled rows by the unlabelled ones, minus its standard error,
+        in nats. Unlabelled rows are used only if it is positive. None without such rows.
+    cv_error_ : float or None
+        Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
+        calibration; slightly optimistic, since it chose both. None without cross-validation.
     margin_ : MarginPrior
         Margin prior in use.
     calibration_ : Calibration
@@ -163,7 +178,8 @@ class MEDClassifier(MEDBase):
         that `decision_function` is Z @ coef_.T + intercept_; one row for two classes. Only with a linear kernel or a
         transformer.
     intercept_ : (1,) or (C,) array
-        Constants of the discriminant functions; for other kernels the mean of the bias. One number for two classes.
+        Constants of `decision_function`, with the offsets of the calibration; for other kernels the mean of the bias
+        and the offsets. One number for two classes.
     function_ : DiscriminantFunction
         Expected discriminant functions.
     feature_names_ : tuple of str
@@ -212,6 +228,7 @@ class MEDClassifier(MEDBase):
 
     _groups = {"kernel": read_classifier_kernel, **MEDBase._groups}
     _prior_from_rows = False
+    _support_vectors: Array | None = None  # of a linear kernel; None also in files of earlier versions
 
     def __init__(
         self,
@@ -220,12 +237,13 @@ class MEDClassifier(MEDBase):
         C: str | float = "auto",
         margin: str | Margin = "laplace",
         bias: str | float = "flat",
-        relaxation: float = 0.5,
-        calibration: str | None = "temperature",
+        relaxation: float | LabelUpdates = 0.5,
+        calibration: str | None = "affine",
         standardize: bool = True,
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 1000,
+        class_weight: Any = None,
         categorical: Categorical = "auto",
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -241,6 +259,7 @@ class MEDClassifier(MEDBase):
         self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
+        self.class_weight = class_weight
         self.categorical = categorical
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -255,16 +274,11 @@ class MEDClassifier(MEDBase):
             kernel.check()
         check_flag("standardize", self.standardize)
         if not self.standardize and not _encodes(kernel):
-            raise ValueError(
-                f"standardize=False is not used with kernel={self.kernel!r}, which does not encode columns"
-            )
+            warn_unused("standardize=False", f"kernels of encoded columns; got kernel={self.kernel!r}")
         if margin.quantile is not None:
-            raise ValueError(
-                f"quantile of the margin is only used by classifiers with a probability model for each class; set the "
-                f"target of the margin for MEDClassifier; got quantile={margin.quantile!r}"
-            )
-        if not self._chooses_C() and not isinstance(self.C, str):
-            check_some_margin(margin.prior(self.C, self._target()))
+            warn_unused(f"quantile={margin.quantile!r} of the margin", "classifiers by probability models; set target")
+        if self._given_C() is not None:
+            check_some_margin(margin.prior(self._given_C(), self._target()))
 
     def _target(self) -> float:
         target = self._group("margin").target
@@ -285,7 +299,7 @@ class MEDClassifier(MEDBase):
         if len(subset.rows) <= STORED_ROWS:
             return super()._cv_rounds(subset)
         drawn = np.sort(check_random_state(self.random_state).permutation(len(subset.rows))[:SAMPLED_ROWS])
-        rounds = super()._cv_rounds(take_subset(subset, drawn))
+        rounds = super()._cv_rounds(subset.take(drawn))
         return [[(drawn[train], drawn[test]) for train, test in folds] for folds in rounds]
 
     # --- training -----------------------------------------------------------------------------------------------
@@ -326,7 +340,10 @@ class MEDClassifier(MEDBase):
     def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
         constraints, solution = trained.constraints, trained.solution
         contrast = contrasts(constraints.n_classes)
+        self._support_vectors = None
         if isinstance(training_set, FeatureTrainingSet):
+            if isinstance(self.kernel_, Linear):
+                self._support_vectors = training_set.features[self.support_]
             plane = trained.discriminant.plane(solution)  # type: ignore[attr-defined]
             if isinstance(self.feature_map_, Nystrom):
                 self._certify(training_set, trained)
@@ -388,6 +405,13 @@ class MEDClassifier(MEDBase):
             Z = self.kernel_.gram(Z, self.function_.vectors)
         return self.function_(Z)
 
+    def _column_terms(self, table: Table) -> Array | None:
+        if not self._is_linear or self.encoder_ is None:
+            return None
+        terms = self.calibration_.slope * self.encoder_(table)[:, :, None] * self.function_.weights
+        owners = self.encoder_.owners(table.schema)
+        return np.stack([terms[:, owners == j].sum(axis=1) for j in range(len(table.schema.used))], axis=1)
+
     @property
     def feature_names_(self) -> tuple[str, ...]:
         """Names of the encoded columns."""
@@ -395,6 +419,17 @@ class MEDClassifier(MEDBase):
         if self.encoder_ is None:
             raise AttributeError(f"kernel={self.kernel!r} does not encode columns")
         return self.encoder_.names
+
+    @property
+    def support_vectors_(self) -> Array:
+        """(m, d) the support rows, in encoded columns."""
+        check_is_fitted(self)
+        vectors = self._support_vectors if self.function_.rows is None else self.function_.vectors
+        if vectors is None:
+            raise AttributeError(
+                f"kernel={self.kernel!r} has no support rows in encoded columns; take the rows support_ of X instead"
+            )
+        return vectors
 
     @property
     def coef_(self) -> Array:
@@ -409,9 +444,9 @@ class MEDClassifier(MEDBase):
 
     @property
     def intercept_(self) -> Array:
-        """Constants of the discriminant functions: the mean of the bias, minus the centers of the columns if linear."""
+        """Constants of `decision_function`: bias and offset, and if linear the part of the centers of the columns."""
         check_is_fitted(self)
-        bias = _one_row_for_two(self.function_.bias)
+        bias = _one_row_for_two(self.function_.bias + self.calibration_.score_offset)
         if not self._is_linear or self.encoder_ is None:
             return bias
         return bias - self.coef_[:, : len(self.encoder_.center)] @ self.encoder_.center
@@ -427,8 +462,11 @@ class MEDClassifier(MEDBase):
         precomputed = by_name or isinstance(self.kernel, Precomputed)
         tags.input_tags.pairwise = precomputed
         tags.input_tags.allow_nan = not precomputed
+        tags.input_tags.sparse = True
         if precomputed:
             return able(tags, missing=MATRIX, mixed=no(MATRIX), explanations=no(MATRIX))
+        if isinstance(self.kernel, Linear) or (isinstance(self.kernel, str) and self.kernel == "linear"):
+            tags = able(tags, explanations=yes("by column", exact=True))
         return able(tags, missing=FILLED)
 
 

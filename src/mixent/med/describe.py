@@ -35,7 +35,7 @@ def describe_classifier(model: MEDClassifier) -> Document:
 
 def describe_gaussians(model: MEDGaussianClassifier) -> Document:
     """Describe Gaussian class densities."""
-    n = len(model.distribution_.classes[0].mean)
+    n = model.n_encoded_features_
     text, kernel = f"Gaussian densities of {count(n, 'encoded column')}", None
     if model.components_ is not None:
         inner, kernel = _kernel(model.components_.nystrom.kernel)

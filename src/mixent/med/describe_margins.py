@@ -14,6 +14,7 @@ from mixent.base.document import Bullets, Content, Document, Figure, Number, Sec
 from mixent.base.text import class_name, count, listing, percent, plain, readable
 from mixent.data import TableLike
 from mixent.med.displays.margins import MarginsDisplay
+from mixent.med.estimator import CALIBRATIONS
 
 if TYPE_CHECKING:
     from mixent.med.estimator import MEDBase
@@ -27,7 +28,8 @@ SOLUTION = (
 )
 MARGINS = (
     "Margins of the labelled training rows: the score of the row's class minus the highest score of another class. "
-    "Rows with a negative margin are misclassified. Only support rows determine the boundary."
+    "Rows with a negative margin lie on the wrong side of the boundary, before the calibration moves it. Only support "
+    "rows determine the boundary."
 )
 
 Facts = dict[str, Any]
@@ -82,6 +84,7 @@ def margin_facts(model: MEDBase) -> Facts:
             "leave_one_out": float(model.loo_estimate_),
             "prior_from_rows": model._prior_from_rows,
         },
+        "cv_error": model.cv_error_,
         "gap": None if model.gap_ is None else float(model.gap_),
         "calibration": {
             "kind": model.calibration,
@@ -110,9 +113,9 @@ def _bound(model: MEDBase) -> Facts:
 
 
 def training_texts(facts: Mapping[str, Any], trained: bool) -> list[str]:
-    """Sentences without their final periods; only the last one if the model was not `trained` with margins."""
+    """Sentences without their final periods; only the last two if the model was not `trained` with margins."""
     texts = [_bound_text(facts["C"]), _margin_text(facts), _support_text(facts), _labels_text(facts)] if trained else []
-    return [text for text in (*texts, _calibration_text(facts)) if text]
+    return [text for text in (*texts, _calibration_text(facts), _error_text(facts)) if text]
 
 
 def _bound_text(bound: Mapping[str, Any]) -> str:
@@ -148,10 +151,18 @@ def _support_text(facts: Mapping[str, Any]) -> str:
     if support["rows"] == 0:
         return "No support rows: every row already has its margin under the prior, so that training changed nothing"
     text = f"{support['rows']} of {count(support['of'], 'row')} are support rows (their multiplier is not zero)"
-    share = f"Their share, {percent(support['leave_one_out'])}, is a crude estimate of the leave-one-out error"
-    if support["prior_from_rows"]:
-        return f"{text}. {share}, since the prior was fitted to the same rows"
-    return f"{text}; removing any other row changes nothing. {share}, usually far too high"
+    if support["prior_from_rows"] or "inferred_labels" in facts:
+        return text
+    share = percent(support["leave_one_out"])
+    return f"{text}; without any other row the model is the same, so that the leave-one-out error is at most {share}"
+
+
+def _error_text(facts: Mapping[str, Any]) -> str:
+    if facts["cv_error"] is None:
+        return ""
+    fitted = ["C"] * bool(facts["C"]["tried"]) + ["the calibration"] * (facts["calibration"]["kind"] in CALIBRATIONS)
+    error = percent(facts["cv_error"], 1)
+    return f"Error on held-out rows: {error}, in the cross-validation of {' and '.join(fitted)}; slightly optimistic"
 
 
 def _labels_text(facts: Mapping[str, Any]) -> str:
@@ -209,7 +220,7 @@ def margins_on_rows(model: MEDBase, X: TableLike, y: ArrayLike | None) -> list[C
         return []
     display = computed(MarginsDisplay.from_estimator, model, X, y)
     n, n_support = len(display.margin), int(display.support.sum())
-    alt = f"Margins of {n} labelled training rows: {n_support} support rows, {display.n_wrong} misclassified."
+    alt = f"Margins of {n} labelled training rows: {n_support} support rows, {display.n_wrong} with a negative margin."
     return [Figure(display.picture, alt, MARGINS)]
 
 

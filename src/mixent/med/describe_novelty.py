@@ -134,8 +134,8 @@ def _texts(facts: dict[str, Any]) -> list[str]:
         ]
     return [
         *texts,
-        f"Threshold: {threshold['value']:.4g} nats; {scores['outside']} of {rows} are below it (contamination "
-        f"{threshold['contamination']:g})",
+        f"Threshold: {threshold['value']:.4g} nats, for a share of {threshold['contamination']:g} of new typical rows "
+        f"below it (contamination); {scores['outside']} of {rows} are below it",
         f"Training scores from {scores['lowest']:.4g} to {scores['highest']:.4g} nats, median {scores['median']:.4g}",
     ]
 

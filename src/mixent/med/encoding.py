@@ -42,6 +42,13 @@ class Encoder(Short):
         with_missing = np.flatnonzero((~observed & (weight > 0)[:, None]).any(axis=0))
         return cls(center, scale, with_missing, table.schema.sizes, _names(table.schema, with_missing))
 
+    def owners(self, schema: Schema) -> np.ndarray:
+        """(width,) for each encoded column, the position of the column of the user's table that it comes from."""
+        numbers = schema.owners[list(schema.continuous)]
+        return np.concatenate(
+            [numbers, numbers[self.with_missing], np.repeat(schema.owners[list(schema.categorical)], self.sizes)]
+        ).astype(int)
+
     def __call__(self, table: Table) -> Array:
         """(n, width) the encoded rows."""
         missing = np.isnan(table.X)

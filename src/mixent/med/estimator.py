@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +21,17 @@ from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.convergence import FittedByRun
 from mixent.base.executors import choose_executor
 from mixent.base.folds import label_folds
-from mixent.base.params import RandomState, check_calibration, check_count, check_folds, check_number, check_positive
+from mixent.base.params import (
+    RandomState,
+    check_calibration,
+    check_class_weight,
+    check_count,
+    check_folds,
+    check_number,
+    check_positive,
+    class_weights,
+    warn_unused,
+)
 from mixent.base.progress import progress_bar
 from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array, weighted_quantile
@@ -30,11 +41,11 @@ from mixent.core.observers import Progress
 from mixent.data import Labels, Table, TableLike, keep_notes, read_features, read_labels, read_weights
 from mixent.med.calibration import Calibration, fit_calibration, log_loss
 from mixent.med.constraints import PairConstraints, pairs
-from mixent.med.margins import MARGINS, MarginPrior
-from mixent.med.options import DISTRIBUTIONS, Margin
+from mixent.med.margins import MarginPrior
+from mixent.med.options import DISTRIBUTIONS, LabelUpdates, Margin
 from mixent.med.solving import Discriminant, Search, Solution
-from mixent.med.training_sets import Subset, TrainingSet
-from mixent.med.uncertain_labels import LabelSolution, solve_uncertain_labels
+from mixent.med.training_sets import Subset, TrainingSet, is_uncertain
+from mixent.med.uncertain_labels import ClassShares, LabelSolution, solve_uncertain_labels
 from mixent.warn import warn
 
 TYPICAL_WIDTH = 20  # columns assumed when deciding whether threads are worthwhile
@@ -43,7 +54,20 @@ CALIBRATIONS = ("temperature", "affine")
 MIN_HELD_OUT = 400  # cross-validation is repeated until about this many rows were held out, at most MAX_REPEATS times
 MAX_REPEATS = 5
 MAX_C_UNCERTAIN = 3.0  # largest C="auto" with uncertain labels: with a larger C they keep their initial values
+UNLABELLED_ROUNDS = 2  # rounds of cross-validation with unlabelled rows, which take long
+LABEL_TOL = 100.0  # label updates stop when the relative entropy per row falls by less than this multiple of tol
+FIXED_SHARES = 100.0  # pseudo-rows per unlabelled row with which given class shares are imposed
+IMPROBABLE = 1e-3  # warn if all unlabelled rows are in one class, and the labelled shares give that this probability
 GAP_FACTOR, MIN_GAP = 1e3, 1e-6  # warn of a duality gap per row above this multiple of tol, and above this value
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value of C, and what cross-validation found about it."""
+
+    C: float | None
+    tried: list[dict] = field(default_factory=list)  # values tried, with their loss
+    held_out: list[Array] | None = None  # held-out scores with this C; None: not computed
 
 
 class TrainedDiscriminant:
@@ -84,7 +108,8 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     margin: str | Margin
     bias: Any
     calibration: Any
-    relaxation: float
+    class_weight: Any
+    relaxation: float | LabelUpdates
     cv: Any
     tol: float
     max_iter: int
@@ -94,7 +119,9 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     progress: Any
     calibration_: Calibration
     margin_: MarginPrior
-    _groups = {"margin": Margin.read}
+    cv_error_: float | None = None  # in files of earlier versions
+    unlabelled_gain_: float | None = None  # in files of earlier versions
+    _groups = {"margin": Margin.read, "relaxation": LabelUpdates.read}
     _patience = 3  # C="auto" stops after this many values without improvement
     _distributions: tuple[str, ...] = DISTRIBUTIONS  # allowed margin priors
     _quantile = 0.1  # default target of the margins: this quantile of the margins before discrimination
@@ -122,8 +149,9 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         table = read_features(self, X, reset=True, categorical=self.categorical)
         labels = read_labels(y, table.n_rows)
         keep_notes(self, table, labels, quiet=isinstance(X, Table))
-        subset = read_subset(labels, read_weights(sample_weight, table.n_rows))
+        subset = read_subset(labels, read_weights(sample_weight, table.n_rows), self.class_weight)
         self.schema_, self.n_rows_, self.classes_ = table.schema, table.n_rows, labels.classes
+        self._group("relaxation").shares(self.classes_)  # an invalid value is an error even if no label is missing
         self._keep_background(table.take(subset.rows), subset.weight)
         workers = choose_executor(self.n_jobs, table.n_rows, TYPICAL_WIDTH)
         with progress_bar(self.progress, "discrimination") as show, workers as executor:
@@ -152,16 +180,14 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         margin = self._group("margin")
         margin.check(self._distributions)
         if margin.fixed and not isinstance(self.C, str):
-            raise ValueError(f"C={self.C!r} is not used with margin='fixed', which has no upper bound; leave C out")
+            warn_unused(f"C={self.C!r}", "a margin other than 'fixed'")
         check_calibration(self.calibration, self._calibrations())
+        check_class_weight(self.class_weight)
         check_folds("cv", self.cv)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_random_state(self.random_state)  # an invalid value is an error even if nothing is drawn
-        if not check_number(self.relaxation) or not 0 < self.relaxation <= 1:
-            raise ValueError(
-                f"relaxation must be the step size of label updates, above 0 and at most 1; got {self.relaxation!r}"
-            )
+        self._group("relaxation").check()
         flat = isinstance(self.bias, str) and self.bias == "flat"
         if not flat and not (check_number(self.bias) and 0 < self.bias < np.inf):
             raise ValueError(f"bias must be 'flat', or the variance of its Gaussian prior, > 0; got {self.bias!r}")
@@ -195,7 +221,14 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
 
     def _chooses_C(self) -> bool:
         """Whether `C` is chosen by cross-validation."""
-        return isinstance(self.C, str) and self._group("margin").distribution in MARGINS and self._trains_margins()
+        return isinstance(self.C, str) and self._uses_C()
+
+    def _given_C(self) -> float | None:
+        """`C` as a number; None if it is not given, or not used."""
+        return float(self.C) if self._uses_C() and not isinstance(self.C, str) else None
+
+    def _uses_C(self) -> bool:
+        return self._trains_margins() and not self._group("margin").fixed
 
     def _trains_margins(self) -> bool:
         """Whether margin constraints are imposed; if not, unlabelled rows have no influence."""
@@ -208,23 +241,32 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     # --- one fit ------------------------------------------------------------------------------------------------
 
     def _train(
-        self, training_set: TrainingSet, subset: Subset, C: float | None, search: Search, start: Any = None
+        self,
+        training_set: TrainingSet,
+        subset: Subset,
+        C: float | None,
+        search: Search,
+        start: Any = None,
+        label_prior: Array | None = None,
     ) -> TrainedDiscriminant:
+        """The solution for a subset; `label_prior` (m, C) has priors for the labels of its unlabelled rows."""
         discriminant = training_set.discriminant(subset, self._bias_variance())
         constraints = PairConstraints.of(subset.prior, subset.weight)
         margin = self._margin(C, discriminant, constraints)
         if not subset.uncertain or not self._trains_margins():
             solution = discriminant.solve(constraints, margin, search, start)
             return TrainedDiscriminant(subset, discriminant, margin, solution, None)
+        updates = self._group("relaxation")
         run = solve_uncertain_labels(
             discriminant,
             margin,
-            subset.prior,
+            subset.prior if label_prior is None else label_prior,
             subset.weight,
             search,
-            relaxation=float(self.relaxation),
-            tol=10.0 * float(self.tol),
-            max_rounds=self.max_iter,
+            shares=class_shares(subset, updates.shares(self.classes_)),
+            relaxation=float(updates.relaxation),
+            tol=LABEL_TOL * float(self.tol),
+            max_rounds=updates.max_rounds,
         )
         final: LabelSolution = run.params
         return TrainedDiscriminant(subset, discriminant, margin, final.solution, replace(run, last=None))
@@ -239,19 +281,95 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     ) -> TrainedDiscriminant:
         """Choose `C`, train on all rows, calibrate, and set the attributes that all these classifiers share."""
         rounds = self._cv_rounds(subset) if rounds is None else rounds
-        C, self.C_tried_, held_out = self._choose_C(training_set, subset, rounds, search, show)
-        self.C_ = C
-        trained = self._train(training_set, subset, C, _with_progress(search, show))
+        choice = self._choose_C(training_set, subset, rounds, search, show)
+        self.unlabelled_gain_ = None
+        used, label_prior = subset, None
+        if subset.has_unlabelled and self._trains_margins():
+            choice, label_prior, gain = self._try_unlabelled(training_set, subset, rounds, choice, search, show)
+            used = subset if gain > 0 else subset.take(np.flatnonzero(subset.labelled))
+            self.unlabelled_gain_ = gain
+        self.C_, self.C_tried_ = choice.C, choice.tried
+        inferred = label_prior if used is subset else None
+        trained = self._train(training_set, used, self.C_, _with_progress(search, show), None, inferred)
         labelled = subset.labelled & (subset.weight > 0)
         mass = (subset.prior[labelled] * subset.weight[labelled, None]).sum(axis=0)
         self.class_prior_ = mass / mass.sum()
-        self.calibration_ = self._calibrate(training_set, subset, rounds, C, held_out, search, show)
+        self.calibration_ = self._calibrate(training_set, subset, rounds, self.C_, choice.held_out, search, show)
         self._set_training_attributes(trained)
+        if used is not subset:
+            assert label_prior is not None
+            unlabelled = np.flatnonzero(~subset.labelled & (subset.weight > 0))
+            self.label_posterior_[unlabelled] = label_prior[unlabelled]
+        if label_prior is not None:
+            self._warn_if_one_class(subset)
         return trained
+
+    def _try_unlabelled(
+        self,
+        training_set: TrainingSet,
+        subset: Subset,
+        rounds: list[Folds],
+        alone: Choice,
+        search: Search,
+        show: Progress | None,
+    ) -> tuple[Choice, Array, float]:
+        """The choice with or without the unlabelled rows, label priors (n, C), and the gain minus its standard error.
+
+        The prior of an unlabelled row is its predicted probability by the fit to the labelled rows alone; in a fold, to
+        its labelled training rows. Where the gain is not positive, the choice is that of the labelled rows alone.
+        """
+        if not rounds:
+            return alone, self._label_prior(training_set, subset, alone.C, None, search), 0.0
+        rounds, fold_search = rounds[:UNLABELLED_ROUNDS], training_set.for_folds(search)
+        held_out = alone.held_out or self._held_out_scores(training_set, subset, rounds, alone.C, fold_search)
+        calibration = fit_calibration(*_stack_rounds(held_out, subset), affine=True)
+        priors: dict = {}
+
+        def fold_prior(fold: tuple[int, int], part: Subset) -> Array:
+            if fold not in priors:
+                priors[fold] = self._label_prior(training_set, part, alone.C, calibration, fold_search)
+            return priors[fold]
+
+        tried: dict[float | None, tuple[float, list[Array]]] = {}
+
+        def loss(C: float | None) -> float:
+            if C not in tried:
+                if show is not None:
+                    show(len(tried), len(grid), f"unlabelled rows, C = {C}")
+                with_these = self._held_out_scores(training_set, subset, rounds, C, fold_search, fold_prior=fold_prior)
+                tried[C] = self._held_out_loss(with_these, subset), with_these
+            return tried[C][0]
+
+        small = [C for C in self._grid() if C <= MAX_C_UNCERTAIN] if self._chooses_C() else []
+        grid: list[float | None] = [*small] or [alone.C]
+        C = lowest_nearby(loss, grid, max(sum((alone.C or 0.0) >= C for C in small) - 1, 0))
+        gain, std_error = self._held_out_gain(held_out[: len(rounds)], tried[C][1], subset)
+        choice = alone
+        if gain > std_error:
+            records = [{"C": C, "log_loss": tried[C][0]} for C in grid if C in tried] if self._chooses_C() else []
+            choice = Choice(C, records, tried[C][1])
+        return choice, self._label_prior(training_set, subset, alone.C, calibration, search), gain - std_error
+
+    def _label_prior(
+        self,
+        training_set: TrainingSet,
+        subset: Subset,
+        C: float | None,
+        calibration: Calibration | None,
+        search: Search,
+    ) -> Array:
+        """(m, C) prior of the labels; for unlabelled rows, the probabilities predicted by the fit to the others."""
+        labelled = subset.take(np.flatnonzero(subset.labelled))
+        trained = self._train(training_set, labelled, C, search)
+        fitted = trained.discriminant, trained.solution, trained.constraints
+        scores = training_set.scores(labelled, *fitted, subset.rows[~subset.labelled])
+        prior = subset.prior.copy()
+        prior[~subset.labelled] = softmax(scores if calibration is None else calibration(scores), axis=1)
+        return prior
 
     def _cv_rounds(self, subset: Subset) -> list[Folds]:
         """Rounds of cross-validation, each holding out a row at most once; several if labelled rows are few."""
-        if not self._chooses_C() and self.calibration not in CALIBRATIONS:
+        if not (self._chooses_C() or self.calibration in CALIBRATIONS or subset.has_unlabelled):
             return []
         codes = np.where(subset.labelled, subset.prior.argmax(axis=1), -1)
         codes_used = np.where(subset.weight > 0, codes, -1)
@@ -270,15 +388,15 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
 
     def _choose_C(
         self, training_set: TrainingSet, subset: Subset, rounds: list[Folds], search: Search, show: Progress | None
-    ) -> tuple[float | None, list[dict], list[Array] | None]:
-        """`C`, the values tried, and the held-out scores with this `C` (None if they cannot be used to calibrate)."""
+    ) -> Choice:
+        """`C` for the labelled rows alone."""
         if not self._chooses_C():
-            return (None if isinstance(self.C, str) else float(self.C)), [], None
+            return Choice(self._given_C())
         grid = self._grid()
-        if subset.uncertain:
+        if subset.take(np.flatnonzero(subset.labelled)).uncertain:
             grid = tuple(C for C in grid if C <= MAX_C_UNCERTAIN)
         if not rounds:
-            return grid[len(grid) // 2], [], None
+            return Choice(grid[len(grid) // 2])
         fold_search = training_set.for_folds(search)
         states: dict = {}
         tried: list[dict] = []
@@ -286,22 +404,39 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         for i, C in enumerate(grid):
             if show is not None:
                 show(i, len(grid), f"C = {C:g}")
-            held_out = self._held_out_scores(training_set, subset, rounds, C, fold_search, states, labelled_only=True)
+            held_out = self._held_out_scores(training_set, subset, rounds, C, fold_search, states)
             loss = self._held_out_loss(held_out, subset)
             tried.append({"C": C, "log_loss": loss})
             if loss < best[0]:
                 best = (loss, C, held_out)
             elif i - grid.index(best[1]) >= self._patience:
                 break
-        return best[1], tried, None if subset.uncertain else best[2]
+        return Choice(best[1], tried, best[2])
 
     def _held_out_loss(self, held_out: list[Array], subset: Subset) -> float:
-        """Log-loss of the held-out rows of all rounds; "affine" is evaluated as "temperature"."""
-        scores, target, weight = _stack_rounds(held_out, subset)
-        weight = weight / len(held_out)
+        """Log-loss of the held-out rows of all rounds; without calibration, that of the best slope."""
+        return log_loss(*self._held_out_log_prob(held_out, subset))
+
+    def _held_out_log_prob(self, held_out: list[Array], subset: Subset) -> tuple[Array, Array, Array]:
+        """Log-probabilities of the held-out rows of all rounds, their label likelihoods and weights."""
+        scores, likelihood, weight = _stack_rounds(held_out, subset)
         if self.calibration is None or self.calibration in CALIBRATIONS:
-            return log_loss(fit_calibration(scores, target, weight, affine=False)(scores), target, weight)
-        return log_loss(log_with_uniform(log_softmax(scores, axis=1)), target, weight)
+            log_prob = fit_calibration(scores, likelihood, weight, affine=self.calibration == "affine")(scores)
+        else:
+            log_prob = log_with_uniform(log_softmax(scores, axis=1))
+        return log_prob, likelihood, weight
+
+    def _held_out_gain(self, before: list[Array], after: list[Array], subset: Subset) -> tuple[float, float]:
+        """Reduction of the held-out loss from one list of scores to another, and its standard error over rows."""
+        log_probs = [self._held_out_log_prob(held_out, subset) for held_out in (before, after)]
+        losses = [-np.log((likelihood * np.exp(log_prob)).sum(axis=1)) for log_prob, likelihood, _ in log_probs]
+        rows = np.concatenate([_held_out_rows(scores, subset) for scores in before])
+        count = np.bincount(rows, minlength=len(subset.rows))
+        gains = np.bincount(rows, losses[0] - losses[1], len(subset.rows))[count > 0] / count[count > 0]
+        weight = subset.weight[count > 0]
+        mean = float(np.average(gains, weights=weight))
+        n = weight.sum() ** 2 / (weight**2).sum()
+        return mean, float(np.sqrt(np.average((gains - mean) ** 2, weights=weight) / max(n - 1, 1)))
 
     def _held_out_scores(
         self,
@@ -312,24 +447,25 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         search: Search,
         states: dict | None = None,
         *,
-        labelled_only: bool = False,
+        fold_prior: Callable[[tuple[int, int], Subset], Array] | None = None,
     ) -> list[Array]:
         """Held-out scores (n, C) of each round; NaN for rows that are never held out.
 
-        `states` holds the solutions for an earlier `C`, as initial values; they are updated in place.
+        `states` holds the solutions for an earlier `C`, as initial values; they are updated in place. `fold_prior`
+        gives the label priors of the training rows of a fold; if None, only labelled rows are trained on.
         """
         out = []
         states = {} if states is None else states
         for r, folds in enumerate(rounds):
             scores = np.full(subset.prior.shape, np.nan)
             for f, (train, test) in enumerate(folds):
-                if labelled_only:
-                    train = train[subset.labelled[train]]
-                train_subset = take_subset(subset, train)
-                trained = self._train(training_set, train_subset, C, search, states.get((r, f)))
+                train = train[subset.labelled[train]] if fold_prior is None else train
+                part = subset.take(train)
+                label_prior = None if fold_prior is None else fold_prior((r, f), part)
+                trained = self._train(training_set, part, C, search, states.get((r, f)), label_prior)
                 states[r, f] = trained.solution.state
                 fitted = trained.discriminant, trained.solution, trained.constraints
-                scores[test] = training_set.scores(train_subset, *fitted, subset.rows[test])
+                scores[test] = training_set.scores(part, *fitted, subset.rows[test])
             out.append(scores)
         return out
 
@@ -343,14 +479,21 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         search: Search,
         show: Progress | None,
     ) -> Calibration:
-        if self.calibration not in CALIBRATIONS or not rounds:
-            return Calibration(1.0, np.zeros(subset.n_classes))
-        if show is not None:
-            show(0, 1, "calibration")
-        if held_out is None:
+        """The calibration; also sets `cv_error_`."""
+        calibration = Calibration(1.0, np.zeros(subset.n_classes))
+        fitted = self.calibration in CALIBRATIONS and bool(rounds)
+        if fitted and held_out is None:
+            if show is not None:
+                show(0, 1, "calibration")
             held_out = self._held_out_scores(training_set, subset, rounds[:1], C, training_set.for_folds(search))
-        scores, target, weight = _stack_rounds(held_out, subset)
-        return fit_calibration(scores, target, weight / len(held_out), affine=self.calibration == "affine")
+        self.cv_error_ = None
+        if held_out is not None:
+            scores, likelihood, weight = _stack_rounds(held_out, subset)
+            if fitted:
+                calibration = fit_calibration(scores, likelihood, weight, affine=self.calibration == "affine")
+            wrong = calibration.decision(scores).argmax(axis=1) != likelihood.argmax(axis=1)
+            self.cv_error_ = float(np.average(wrong, weights=weight))
+        return calibration
 
     def _set_training_attributes(self, trained: TrainedDiscriminant) -> None:
         """Set the attributes that describe the solution and the training rows, and warn if it did not converge."""
@@ -373,6 +516,18 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         self.label_posterior_[subset.rows[used]] = trained.label_posterior[used]
         self._warn_if_not_converged(float(subset.weight.sum()))
 
+    def _warn_if_one_class(self, subset: Subset) -> None:
+        """Warn if all unlabelled rows are in one class, which the labelled shares make improbable."""
+        unlabelled = ~subset.labelled & (subset.weight > 0)
+        inferred = np.unique(self.label_posterior_[unlabelled].argmax(axis=1))
+        if len(inferred) == 1 and self.class_prior_[inferred[0]] ** unlabelled.sum() < IMPROBABLE:
+            warn(
+                f"the labels of all {unlabelled.sum()} unlabelled rows are inferred to be "
+                f"{self.classes_.tolist()[inferred[0]]!r}; if that is wrong, set another C, or give their class shares "
+                f"by relaxation=LabelUpdates(class_prior=...)",
+                UserWarning,
+            )
+
     def _warn_if_not_converged(self, weight: float) -> None:
         if self.run_.status.ok and self.gap_ is not None and self.gap_ > max(GAP_FACTOR * self.tol, MIN_GAP) * weight:
             warn(
@@ -389,8 +544,19 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     def _scores(self, X: TableLike) -> Array:
         """(n, C) expected discriminant functions."""
 
+    def _calibrated_scores(self, X: TableLike) -> Array:
+        """(n, C) scores that `calibration_` maps to probabilities."""
+        return self._scores(X)
+
+    def _has_plain_scores(self) -> bool:
+        """Whether `decision_function` is the expected discriminant function plus constants."""
+        return self.calibration != "predictive" and self.calibration_.prior_shift is None
+
     def decision_function(self, X: TableLike) -> Array:
-        """Expected discriminant functions (Jaakkola, Meila and Jebara 1999, equation 8).
+        """Expected discriminant functions (Jaakkola, Meila and Jebara 1999, equation 8) with the calibration's offsets.
+
+        `predict` and the order of the probabilities follow from these values. With calibration="predictive" and after
+        `adjust_priors` they are log-probabilities, divided by the slope of the calibration.
 
         Parameters
         ----------
@@ -402,11 +568,14 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
             For two classes, (n,) values that are positive for the second class. Otherwise one column per class.
         """
         check_is_fitted(self)
-        scores = self._scores(X)
+        scores = self.calibration_.decision(self._calibrated_scores(X))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def _log_joint(self, X: TableLike) -> Array:
-        return self.calibration_(self._scores(X))
+        return self.calibration_(self._calibrated_scores(X))
+
+    def _explained_log_proba(self, X: TableLike) -> Array:
+        return self.calibration_.without_lapses(self._calibrated_scores(X))
 
     def _set_class_prior(self, prior: Array) -> None:
         prior = np.maximum(prior, 1e-12)  # a class with an estimated prior of zero remains possible
@@ -451,12 +620,16 @@ def _disjoint_rounds(folds: Folds) -> list[Folds]:
     return rounds
 
 
+def _held_out_rows(scores: Array, subset: Subset) -> np.ndarray:
+    return np.flatnonzero(~np.isnan(scores[:, 0]) & (subset.weight > 0))
+
+
 def _stack_rounds(rounds: list[Array], subset: Subset) -> tuple[Array, Array, Array]:
-    """Held-out scores of all rounds, with their labels and weights."""
-    held_out = [np.flatnonzero(~np.isnan(scores[:, 0]) & (subset.weight > 0)) for scores in rounds]
+    """Held-out scores of all rounds, the label likelihoods of the rows, and their weights divided by the rounds."""
+    held_out = [_held_out_rows(scores, subset) for scores in rounds]
     all_rows = np.concatenate(held_out)
     scores = np.concatenate([scores[rows] for scores, rows in zip(rounds, held_out)])
-    return scores, subset.prior[all_rows], subset.weight[all_rows]
+    return scores, subset.prior[all_rows], subset.weight[all_rows] / len(rounds)
 
 
 def margin_quantile(margins: Array, constraints: PairConstraints, quantile: float) -> float:
@@ -466,20 +639,30 @@ def margin_quantile(margins: Array, constraints: PairConstraints, quantile: floa
     return weighted_quantile(margins[labelled], weight[labelled], quantile)
 
 
-def take_subset(subset: Subset, index: np.ndarray) -> Subset:
-    """Select some rows of a subset."""
-    prior, weight = subset.prior[index], subset.weight[index]
-    uncertain = bool(is_uncertain(prior[weight > 0]).any())
-    return Subset(subset.rows[index], prior, subset.labelled[index], weight, uncertain)
+def class_shares(subset: Subset, given: Array | None) -> ClassShares | None:
+    """The constraint on the class shares of the unlabelled rows; None without such rows."""
+    weight = np.where(subset.labelled, 0.0, subset.weight)
+    if not weight.any():
+        return None
+    counts = (subset.labelled * subset.weight) @ subset.prior
+    return ClassShares(weight, counts if given is None else FIXED_SHARES * weight.sum() * given)
 
 
-def is_uncertain(prior: Array) -> np.ndarray:
-    """(n,) bool: whether more than one label is possible."""
-    return (prior > 0).sum(axis=1) > 1
+def lowest_nearby(loss: Callable[[Any], float], grid: Sequence[Any], start: int) -> Any:
+    """The value of a grid with the lowest loss, downhill from a position: to smaller values, then to larger ones."""
+    best = start
+    for step in (-1, 1):
+        while 0 <= best + step < len(grid) and loss(grid[best + step]) < loss(grid[best]):
+            best += step
+    loss(grid[best])
+    return grid[best]
 
 
-def read_subset(labels: Labels, weight: Array | None) -> Subset:
-    """All rows with their label distributions, which are uniform for unlabelled rows."""
+def read_subset(labels: Labels, weight: Array | None, class_weight: Any = None) -> Subset:
+    """All rows with their label distributions, which are uniform for unlabelled rows.
+
+    The weight of a labelled row is multiplied by the expected weight of its class.
+    """
     likelihood = labels.likelihood
     unlabelled = likelihood.min(axis=1) == 1.0
     prior = likelihood / likelihood.sum(axis=1, keepdims=True)
@@ -492,6 +675,8 @@ def read_subset(labels: Labels, weight: Array | None) -> Subset:
             f"class {missing[0]!r} is not the most probable label of any row with a positive weight; label some rows "
             f"of each class"
         )
+    by_class = class_weights(class_weight, labels.classes, (labelled * weight) @ prior)
+    weight = weight * np.where(labelled, prior @ by_class, 1.0)
     return Subset(np.arange(len(prior)), prior, labelled, weight, bool(is_uncertain(prior[weight > 0]).any()))
 
 

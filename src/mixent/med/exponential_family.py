@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
@@ -54,6 +54,21 @@ class JointDistribution(Short):
         return sum(parts) + 0.5 * float(shift @ shift) / bias_variance
 
 
+class RowValues(Stats):
+    """Values of consecutive rows, which are added by concatenation."""
+
+    def __init__(self, *blocks: Array) -> None:
+        self.blocks = blocks
+
+    def __add__(self, other: RowValues) -> RowValues:
+        return RowValues(*self.blocks, *other.blocks)
+
+    @property
+    def array(self) -> Array:
+        """(n, ...) the values of all rows."""
+        return np.concatenate(self.blocks)
+
+
 @dataclass(frozen=True)
 class FamilyStats(Stats):
     """Loss, potential and gradients of the rows at some distributions."""
@@ -63,6 +78,7 @@ class FamilyStats(Stats):
     weight: float
     gradient: tuple[Array, ...]  # per family (M,): Phi^T λ, minus the gradient of the loss
     bias_gradient: Array  # (G,) the same for the bias
+    multipliers: RowValues  # (n, P)
 
 
 @dataclass(frozen=True)
@@ -76,7 +92,9 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
     prior: JointDistribution
     contrast: Array  # (S, G) coefficients of the bias in each output
     bias_variance: float  # inf: flat prior
+    precision: float | None = None  # of Newton steps; None: depends on the number of rows
     safe_step: float = 2.0**-30
+    exact: ClassVar[bool] = False  # whether an update is the minimum of the local problem
 
     @property
     def first_C(self) -> float:
@@ -138,6 +156,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
             float(weight.sum()),
             gradient,
             alpha.sum(axis=0) @ self.contrast,
+            RowValues(lam),
         )
 
     def weighted_features(self, alpha: Array, features: tuple[RowFeatures, ...]) -> tuple[Array, ...]:
@@ -177,7 +196,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
     def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
         prior = self.prior
         residuals = tuple(p.T + g - part.T for p, g, part in zip(prior.parts, total.gradient, params.parts))
-        active = self.active_set(params, self.curvature(self.multipliers(params)))
+        active = self.active_set(params, self.curvature(total.multipliers.array))
         bias_residual = total.bias_gradient - (params.bias - prior.bias) / self.bias_variance
         bias_curvature = 1.0 / self.bias_variance + PROXIMAL * total.weight
         right = active.dot([part.hessian_product(r) for part, r in zip(params.parts, residuals)])
@@ -215,11 +234,11 @@ class ActiveSet:
         self.index = rows, k = np.nonzero(curvature > 0)
         self.rows, self.starts, n_of = np.unique(rows, return_index=True, return_counts=True)
         self.row_of = np.repeat(np.arange(len(self.rows)), n_of)  # (K,) positions among `rows`
-        self.features = tuple(phi.take(self.rows) for phi in problem.features)
+        self.features = tuple(phi.take(self.rows).for_products() for phi in problem.features)
         self.coef = problem.constraints.coefficients(rows, k)  # (K, S)
         self.inverse_curvature = 1.0 / curvature[rows, k]  # S^-1
         self.B = self.coef @ problem.contrast  # (K, G) coefficients of the bias
-        self.precision = EXACT if problem.constraints.n_rows < MANY else LOOSE
+        self.precision = problem.precision or (EXACT if problem.constraints.n_rows < MANY else LOOSE)
         self.max_iter = MAX_ITER
         self.converged = True  # whether conjugate gradients reached the precision
 
@@ -255,11 +274,29 @@ class ActiveSet:
         """(K, K) the kernel matrix Phi H Phi^T."""
         K = np.zeros((len(self.row_of), len(self.row_of)))
         for f, part in enumerate(self.params.parts):
+            outputs = [s for s, family in enumerate(self.problem.family_of) if family == f]
+            if len(outputs) == 1:
+                self._add_kernel(K, outputs[0], part)
+                continue
             phi: Any = 0.0
-            for s in (s for s, family in enumerate(self.problem.family_of) if family == f):
+            for s in outputs:
                 phi = phi + self.features[s].to_array()[self.row_of] * self.coef[:, s, None]
             K += part.gram(phi)
         return K
+
+    def _add_kernel(self, K: Array, s: int, part: Distribution) -> None:
+        """Add the kernel matrix of a family with one output, for the constraints that involve it."""
+        used = np.flatnonzero(self.coef[:, s])
+        rows, row_of = np.unique(self.row_of[used], return_inverse=True)
+        kernel = self.features[s].take(rows).kernel(part)
+        if len(rows) < len(used):
+            kernel = kernel[np.ix_(row_of, row_of)]
+        kernel *= self.coef[used, s, None]
+        kernel *= self.coef[used, s]
+        if len(used) == len(K):
+            K += kernel
+        else:
+            K[np.ix_(used, used)] += kernel
 
     def solve(self, right: Array, bias_right: Array, bias_curvature: float) -> tuple[Array, Array]:
         """z and the step b of the bias:  (S^-1 + K) z - B b = right,   B^T z + bias_curvature b = bias_right."""

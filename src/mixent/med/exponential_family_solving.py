@@ -83,7 +83,7 @@ def maximize(problem: ExponentialFamilyProblem, search: Search, start: JointDist
     """Newton steps, then, if they do not converge and the problem is small, exact minima of local problems."""
     n_constraints = np.count_nonzero(problem.constraints.effective)
     n_parameters = max(len(part.T) for part in problem.prior.parts)
-    small = n_constraints <= MAX_LOCAL and n_constraints * n_parameters <= MAX_ENTRIES
+    small = not problem.exact and n_constraints <= MAX_LOCAL and n_constraints * n_parameters <= MAX_ENTRIES
     steps = min(NEWTON_STEPS, search.max_iter) if small else search.max_iter
     first = replace(search, max_iter=steps).run(problem, problem.source(), start)
     if not small or first.status.ok or first.n_passes >= search.max_iter:

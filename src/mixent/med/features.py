@@ -7,13 +7,16 @@ be formed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from mixent.core.arrays import Array
-from mixent.med.families import CellLayout
-from mixent.med.spanning_trees import packed, unpacked
+from mixent.med.families import CellLayout, Distribution
+from mixent.med.spanning_trees import edge_ends, n_edges, packed, unpacked
+
+MAX_ENTRIES = 2**22  # of a matrix of edge features that is formed
 
 
 class RowFeatures(ABC):
@@ -45,6 +48,14 @@ class RowFeatures(ABC):
     @abstractmethod
     def to_array(self) -> Array:
         """(n, M) the feature matrix."""
+
+    def kernel(self, distribution: Distribution) -> Array:
+        """(n, n) phi H phi^T, H the Hessian of the log-partition function of a distribution."""
+        return distribution.gram(self.to_array())
+
+    def for_products(self) -> RowFeatures:
+        """The same features in the form in which many products with few rows are quickest."""
+        return self
 
 
 class FeatureMatrix(RowFeatures):
@@ -94,21 +105,37 @@ class EdgeFeatures(RowFeatures):
         return np.asarray(np.einsum("nr,nr->n", self.cells @ weights, self.cells))
 
     def weighted_sum(self, alpha: Array) -> Array:
-        counts = (self.cells.T * alpha) @ self.cells
+        cells = self.cells[alpha != 0]
+        counts = (cells.T * alpha[alpha != 0]) @ cells
         return packed(self.layout.by_pair(self.log_ratios * counts))
+
+    def for_products(self) -> RowFeatures:
+        if self.n_rows * n_edges(self.layout.n) > MAX_ENTRIES:
+            return self
+        return FeatureMatrix(self.to_array(), self.offset)
 
     def take(self, rows: np.ndarray | slice) -> EdgeFeatures:
         return EdgeFeatures(self.cells[rows], self.log_ratios, self.log_marginals, self.layout, self.offset[rows])
 
     def to_array(self) -> Array:
-        n, starts = self.layout.n, self.layout.starts
-        out = np.empty((self.n_rows, n, n))
-        for v, size in enumerate(self.layout.sizes):
-            span = slice(starts[v], starts[v] + size)
-            weighted = (self.cells[:, span] @ self.log_ratios[span]) * self.cells
-            out[:, v] = np.add.reduceat(weighted, starts, axis=1)
-        rows, columns = np.triu_indices(n, 1)
-        return out[:, rows, columns]
+        u, v = edge_ends(self.layout.n)
+        codes = self._codes()
+        if codes is not None:
+            return np.asarray(self.log_ratios[codes[:, u], codes[:, v]])
+        starts, out = self.layout.starts, []
+        for start, after in pairwise(starts):
+            weighted = (self.cells[:, start:after] @ self.log_ratios[start:after, after:]) * self.cells[:, after:]
+            out.append(np.add.reduceat(weighted, starts[starts >= after] - after, axis=1))
+        return np.concatenate([np.zeros((self.n_rows, 0)), *out], axis=1)
+
+    def _codes(self) -> np.ndarray | None:
+        """(n, columns) the cell of each column that is 1, if all others are 0."""
+        rows, cells = np.nonzero(self.cells)
+        n, columns = self.n_rows, np.repeat(np.arange(self.layout.n), self.layout.sizes)
+        if len(cells) != n * self.layout.n or not (self.cells[rows, cells] == 1.0).all():
+            return None
+        codes = cells.reshape(n, self.layout.n)
+        return codes if (columns[codes] == np.arange(self.layout.n)).all() else None
 
 
 class CountFeatures(RowFeatures):

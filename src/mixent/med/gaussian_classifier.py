@@ -15,24 +15,22 @@ from sklearn.utils.validation import check_is_fitted
 from mixent.base.capabilities import able
 from mixent.base.kernels import CUT, RBF, Kernel, KernelFunction, Nystrom, Polynomial, read_kernel
 from mixent.base.options import reads
-from mixent.base.params import RandomState, check_count
+from mixent.base.params import RandomState, check_count, warn_unused
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.data import Categorical, Table, TableLike, check_spread, read_features
-from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import CALIBRATIONS, MEDBase, TrainedDiscriminant
-from mixent.med.gaussians import ClassNormalWisharts
+from mixent.med.exponential_family import JointDistribution
+from mixent.med.gaussian_training import GaussianTrainingSet, gaussian_scores, predictive_scores
 from mixent.med.margins import MARGINS
-from mixent.med.options import GaussianPrior, Margin
-from mixent.med.solving import GaussianDiscriminant
-from mixent.med.training_sets import GaussianTrainingSet, Subset, TrainingSet, predictive_scores
+from mixent.med.model_training_sets import ModelDiscriminant
+from mixent.med.options import GaussianPrior, LabelUpdates, Margin
+from mixent.med.training_sets import Subset, TrainingSet
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 LANDMARKS = 500
-WIDE = 20  # with more encoded columns, C="auto" tries only every second value
 MIN_INDICATOR_VARIANCE = 0.02  # within classes, of a one-hot column
-MOST_COLUMNS = 60  # a Newton step has (d + 1)(d + 2) / 2 unknowns per class
 
 
 @reads(Polynomial, RBF)
@@ -62,38 +60,40 @@ class MEDGaussianClassifier(MEDBase):
     Parameters
     ----------
     C : "auto" or float
-        Upper bound on each row's multiplier. "auto" chooses it by cross-validated log-loss, with dozens of fits, each
-        of which takes seconds with about 20 or more encoded columns. Any C > 0 is allowed: where all multipliers are
-        0, the Gaussians are those of the prior. With margin="gaussian" there is no bound; 1 / C is the standard
-        deviation of the prior.
+        Upper bound on each row's multiplier. "auto" chooses it by cross-validated log-loss, with dozens of fits. Any
+        C > 0 is allowed: where all multipliers are 0, the Gaussians are those of the prior. With margin="gaussian"
+        there is no bound; 1 / C is the standard deviation of the prior.
     margin : "laplace", "exponential", "gaussian" or Margin
         Prior of the margins. Its mode is the 0.1 quantile of the labelled rows' margins under the prior (l_alpha in
         [1]_), unless a `Margin` sets another. Unlabelled rows are only used if that margin is positive; with such rows
         set a larger quantile, such as ``Margin("laplace", quantile=0.5)``.
     prior : "auto", float or GaussianPrior
         Number of pseudo-rows of the prior. "auto": 1, or as many as the number of columns requires. A
-        `GaussianPrior` also holds their mean and covariance.
+        `GaussianPrior` also holds their mean and covariance, and the structure of the covariances.
     kernel : "rbf", "poly", RBF, Polynomial, KernelFunction, callable or None
         Kernel function. None: Gaussians of the columns. Otherwise Gaussians of the leading kernel principal components,
         computed from 500 Nyström features (default).
     n_kernel_components : int
         Number of kernel principal components.
     bias : "flat" or float
-        Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the log-ratio of the
-        training shares. With a flat prior the multipliers of the classes balance.
-    relaxation : float
-        Step size of the label updates with uncertain labels, above 0 and at most 1.
-    calibration : "temperature", "affine", "predictive" or None
-        Calibration of the probabilities; for "temperature" and "affine" see MEDClassifier ("affine" is better with few
-        classes of unequal size). "predictive": Bayes' rule with the predictive density of each class, a Student t, and
-        the training shares, whatever the bias. `predict` follows the probabilities; with "temperature" and None these
-        agree with `decision_function`.
+        Prior of the log-ratio of the class priors: Gaussian with this variance about the log-ratio of the training
+        shares, or flat. With a flat prior the multipliers of the classes balance.
+    relaxation : float or LabelUpdates
+        Step size of the label updates with uncertain labels, above 0 and at most 1; a `LabelUpdates` also has the
+        number of rounds and the class shares of the unlabelled rows.
+    calibration : "affine", "temperature", "predictive" or None
+        Calibration of the probabilities; for "affine" and "temperature" see MEDClassifier. "predictive": Bayes' rule
+        with the predictive density of each class, a Student t, and the training shares, whatever the bias.
     cv : int, splitter or list of (train, test)
         Cross-validation folds for C="auto" and for the calibration. A list holds positions among the labelled rows.
     tol : float
         Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int
         Maximum number of iterations.
+    class_weight : None, "balanced" or dict
+        Weights of the classes, which multiply `sample_weight`, also in the calibration: the probabilities are those for
+        classes with these weighted shares (`class_prior_`). "balanced" gives all classes the same total weight; classes
+        that a dict leaves out have weight 1. For a row with label probabilities, the expected weight of its class.
     categorical : "auto" or list
         Columns to treat as categorical whatever their type; they are one-hot encoded.
     random_state : int, RandomState or None
@@ -111,13 +111,14 @@ class MEDGaussianClassifier(MEDBase):
         Class priors: the shares of the labelled rows, or those set by `adjust_priors`.
     training_prior_ : (C,) array
         Class shares of the labelled training rows.
-    gaussians_ : list of NormalWishart
-        Distribution over the Gaussian of each class, in encoded (standardized) columns.
-    prior_gaussians_ : list of NormalWishart
+    gaussians_ : list of Wishart, or of one TiedWishart
+        Distribution over the Gaussian of each class, or over those of all classes if they share their covariance; in
+        encoded (standardized) columns.
+    prior_gaussians_ : list of Wishart, or of one TiedWishart
         The same before discrimination: the posterior given the rows of each class.
     means_, covariances_ : lists of arrays
         Expected mean of each class, and the covariance at the center of its distribution, in encoded columns.
-    distribution_ : ClassNormalWisharts
+    distribution_ : JointDistribution
         The distributions in `gaussians_`, and the bias.
     support_ : (m,) array
         Support rows: rows with a non-zero multiplier.
@@ -139,6 +140,12 @@ class MEDGaussianClassifier(MEDBase):
     label_posterior_ : (n, C) array
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
+    unlabelled_gain_ : float or None
+        Reduction of the cross-validated log-loss of the labelled rows by the unlabelled ones, minus its standard error,
+        in nats. Unlabelled rows are used only if it is positive. None without such rows.
+    cv_error_ : float or None
+        Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
+        calibration; slightly optimistic, since it chose both. None without cross-validation.
     margin_ : MarginPrior
         Margin prior in use.
     calibration_ : Calibration
@@ -197,12 +204,13 @@ class MEDGaussianClassifier(MEDBase):
         prior: Any = "auto",
         kernel: Any = None,
         n_kernel_components: int = 10,
-        bias: str | float = "flat",
-        relaxation: float = 0.5,
-        calibration: str | None = "temperature",
+        bias: str | float = 1.0,
+        relaxation: float | LabelUpdates = 0.5,
+        calibration: str | None = "affine",
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 1000,
+        class_weight: Any = None,
         categorical: Categorical = "auto",
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -219,6 +227,7 @@ class MEDGaussianClassifier(MEDBase):
         self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
+        self.class_weight = class_weight
         self.categorical = categorical
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -234,7 +243,9 @@ class MEDGaussianClassifier(MEDBase):
         Z = self._encode(table, subset)
         prior, predictive = self._group("prior"), self.calibration == "predictive"
         mean_and_cov = self._encoded_prior(prior, Z.shape[1])
-        return GaussianTrainingSet(Z, prior.n_rows, *mean_and_cov, self.classes_, self._floor(), predictive)
+        return GaussianTrainingSet(
+            Z, prior.n_rows, *mean_and_cov, self.classes_, self._floor(), predictive, prior.covariances
+        )
 
     def _check(self) -> None:
         self._check_common()
@@ -244,18 +255,15 @@ class MEDGaussianClassifier(MEDBase):
         if kernel is not None:
             kernel.check()
             for name in prior.given:
-                raise ValueError(
-                    f"{name} of the prior is in the units of the columns, and is only used with kernel=None; got "
-                    f"kernel={self.kernel!r}"
-                )
+                warn_unused(f"{name} of the prior", f"kernel=None; got kernel={self.kernel!r}")
         elif self.n_kernel_components != 10:
-            raise ValueError(f"n_kernel_components={self.n_kernel_components!r} is only used with a kernel")
+            warn_unused(f"n_kernel_components={self.n_kernel_components!r}", "a kernel")
 
     def _calibrations(self) -> tuple[str, ...]:
         return (*CALIBRATIONS, "predictive")
 
     def _grid(self) -> tuple[float, ...]:
-        return GRID if self.n_encoded_features_ <= WIDE else GRID[1::2]
+        return GRID
 
     def _floor(self) -> Array:
         """(d,) minimum variance within classes: positive for one-hot columns, which may be constant in a class."""
@@ -263,10 +271,6 @@ class MEDGaussianClassifier(MEDBase):
         if self.components_ is None:
             floor[len(self.encoder_.center) :] = MIN_INDICATOR_VARIANCE
         return floor
-
-    def _prior_margins(self, discriminant: Any, constraints: PairConstraints) -> Array:
-        problem = discriminant.problem(constraints, MARGINS["laplace"](1.0, 1.0))  # scores do not depend on the margin
-        return constraints.signs * (problem.scores(discriminant.prior, discriminant.X) @ constraints.differences.T)
 
     # --- columns ------------------------------------------------------------------------------------------------
 
@@ -280,11 +284,6 @@ class MEDGaussianClassifier(MEDBase):
             resolved = kernel.resolved(Z, weight)
             self.components_ = KernelComponents.of(resolved, Z, weight, self.n_kernel_components, self.random_state)
             Z = self.components_(Z)
-        if Z.shape[1] > MOST_COLUMNS:
-            raise ValueError(
-                f"X may have at most {MOST_COLUMNS} encoded columns; got {Z.shape[1]}. Select columns, or set "
-                "kernel='rbf'"
-            )
         self.n_encoded_features_ = Z.shape[1]
         return Z
 
@@ -292,6 +291,8 @@ class MEDGaussianClassifier(MEDBase):
         """Mean and covariance of the prior in encoded columns; None where they are not given."""
         encoder = self.encoder_
         mean = cov = None
+        if self.components_ is not None or prior.n_rows == 0:
+            return mean, cov
         if prior.mean is not None:
             mean = _numbers("mean of the prior", prior.mean, (d,))
             n = len(encoder.center)
@@ -305,46 +306,41 @@ class MEDGaussianClassifier(MEDBase):
         return mean, cov
 
     def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
-        self.distribution_: ClassNormalWisharts = trained.solution.state
+        self.distribution_: JointDistribution = trained.solution.state
         self.training_prior_ = self.class_prior_.copy()
-        assert isinstance(trained.discriminant, GaussianDiscriminant)
-        self.prior_gaussians_ = list(trained.discriminant.prior.classes)
+        assert isinstance(trained.discriminant, ModelDiscriminant)
+        self.prior_gaussians_ = list(trained.discriminant.prior.parts)
 
     # --- attributes and predictions -----------------------------------------------------------------------------
 
     @property
-    def gaussians_(self) -> list:
-        """Distribution over the Gaussian of each class."""
+    def gaussians_(self) -> list[Any]:
+        """Distribution over the Gaussian of each class, or one over all Gaussians."""
         check_is_fitted(self)
-        return list(self.distribution_.classes)
+        return list(self.distribution_.parts)
 
     @property
     def means_(self) -> list[Array]:
         """Expected mean of each class, in encoded columns."""
-        return [gaussian.mean for gaussian in self.gaussians_]
+        return [mean for part in self.gaussians_ for mean, _ in part.gaussians]
 
     @property
     def covariances_(self) -> list[Array]:
-        """Covariance S / N of each class, in encoded columns."""
-        return [gaussian.root @ gaussian.root.T / gaussian.rows for gaussian in self.gaussians_]
+        """Covariance of each class, in encoded columns."""
+        return [cov for part in self.gaussians_ for _, cov in part.gaussians]
 
     def _encoded(self, X: TableLike) -> Array:
         check_is_fitted(self)
         Z = self.encoder_(read_features(self, X, reset=False))
         return Z if self.components_ is None else self.components_(Z)
 
-    def _bias(self) -> Array:
-        return contrasts(len(self.classes_)) @ self.distribution_.bias
-
     def _scores(self, X: TableLike) -> Array:
-        Z = self._encoded(X)
-        return np.column_stack([gaussian.expected_log_prob(Z) for gaussian in self.gaussians_]) + self._bias()
+        return gaussian_scores(self.distribution_, self._encoded(X))
 
-    def _log_joint(self, X: TableLike) -> Array:
+    def _calibrated_scores(self, X: TableLike) -> Array:
         if self.calibration != "predictive":
-            return super()._log_joint(X)
-        Z, prior = self._encoded(X), self.training_prior_[None]
-        return self.calibration_(predictive_scores(self.distribution_.classes, Z, prior))
+            return super()._calibrated_scores(X)
+        return predictive_scores(self.distribution_, self._encoded(X), self.training_prior_)
 
 
 @dataclass(frozen=True)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.data import Table
-from mixent.med.constraints import PairConstraints, contrasts
-from mixent.med.exponential_family import JointDistribution
+from mixent.med.constraints import Constraints, PairConstraints, contrasts
+from mixent.med.exponential_family import LOOSE, MANY, ExponentialFamilyProblem, JointDistribution
+from mixent.med.exponential_family_solving import JointSolution, solve
+from mixent.med.margins import MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
-from mixent.med.training_sets import Subset, TrainingSet
+from mixent.med.training_sets import FOLD_GAP, Subset, TrainingSet
 
-MANY = 1000  # rows from which one more step is expensive
+DISTANCE = 2.0  # nats above the target up to which margins are near it
+FEW = 0.7  # share of the rows up to which those near the target are few
+FIRST_C, GROWTH, ROUGH_GAP = 10.0, 4.0, 1e-3  # values of C on the way to a larger one, and their gap per row
 
 
 class ModelDiscriminant(Discriminant):
@@ -23,24 +27,36 @@ class ModelDiscriminant(Discriminant):
 
     prior: JointDistribution
     bias_variance: float
+    convex = True  # whether every initial value leads to the same solution
 
+    @abstractmethod
+    def problem(self, constraints: Constraints, margin: MarginPrior) -> ExponentialFamilyProblem:
+        """The optimization problem for these constraints."""
+
+    @property
     @abstractmethod
     def prior_scores(self) -> Array:
         """(n, C) scores before discrimination."""
 
     def prior_margins(self, constraints: PairConstraints) -> Array:
         """(n, pairs) margins before discrimination."""
-        return constraints.signs * (self.prior_scores() @ constraints.differences.T)
+        return constraints.signs * (self.prior_scores @ constraints.differences.T)
 
     def divergence(self, solution: Solution) -> float:
         return solution.state.divergence(self.prior, self.bias_variance)
 
+    def at_multipliers(self, constraints: PairConstraints, margin: MarginPrior, lam: Array, bias: Array) -> Any:
+        """The distributions with these multipliers (n, pairs), halved until the distributions exist, and this bias."""
+        problem = self.problem(Constraints.between_classes(constraints), margin)
+        alpha = problem.constraints.output_weights(constraints.weight[:, None] * lam)
+        steps = problem.weighted_features(alpha, problem.features)
+        return replace(problem.step(self.prior, steps, np.zeros_like(bias)), bias=bias)
+
 
 @dataclass(frozen=True)
-class ModelTrainingSet(TrainingSet):
-    """Rows as a table. The discriminants of subsets are cached, since they do not depend on C."""
+class CachedTrainingSet(TrainingSet):
+    """The discriminants of subsets are cached, since they do not depend on C."""
 
-    table: Table
     cache: dict = field(default_factory=dict, kw_only=True)  # discriminants by subset
 
     @abstractmethod
@@ -48,14 +64,78 @@ class ModelTrainingSet(TrainingSet):
         """The discriminant on a subset."""
 
     def discriminant(self, subset: Subset, bias_variance: float) -> Any:
-        key = subset.rows.tobytes(), subset.weight.tobytes()
+        key = _key(subset)
         if key not in self.cache:
             self.cache[key] = self.build(subset, bias_variance)
         return self.cache[key]
 
-    def for_folds(self, search: Search) -> Search:
-        """With many rows the same search: one more step would change no printed digit of a probability."""
-        return search if self.table.n_rows >= MANY else super().for_folds(search)
+
+@dataclass(frozen=True)
+class ModelTrainingSet(CachedTrainingSet):
+    """Rows as a table."""
+
+    table: Table
+    whole: Subset | None = field(default=None, kw_only=True)  # all rows, from whose solution folds start
+    solutions: dict = field(default_factory=dict, kw_only=True)  # by subset: {C: (multipliers, state)}
+
+    def solved(self, subset: Subset) -> dict[Any, tuple[Array, JointDistribution]]:
+        """The multipliers and distributions of the subset for each C so far."""
+        return self.solutions.setdefault(_key(subset), {})
+
+    def fold_start(self, subset: Subset, C: float | None) -> tuple[Array, Array]:
+        """Multipliers and bias of all rows for this C, plus what a fold differed by for the last C."""
+        assert self.whole is not None
+        whole, fold = self.solved(self.whole), self.solved(subset)
+        rows = np.searchsorted(self.whole.rows, subset.rows)
+        lam, bias = whole[C][0][rows], whole[C][1].bias
+        known = [earlier for earlier in fold if earlier in whole]
+        if known:
+            (fold_lam, fold_state), (whole_lam, whole_state) = fold[known[-1]], whole[known[-1]]
+            lam = np.maximum(lam + fold_lam - whole_lam[rows], 0.0)
+            bias = bias + fold_state.bias - whole_state.bias
+        return lam, bias
+
+
+def solve_near(
+    problem: ExponentialFamilyProblem, search: Search, start: JointDistribution | None
+) -> tuple[JointSolution, Array]:
+    """The solution for all rows, computed from those whose margins are not far above the target; and (n, S) outputs.
+
+    The loss and the multiplier of a row are zero above the target, so that rows which end there change nothing. Rows
+    that were left out and end below it are added, and the solution is continued.
+    """
+    target, constraints = problem.margin.target, problem.constraints
+    rough = search.gap >= FOLD_GAP or constraints.n_rows >= MANY  # else all rows are used, for the last digits
+    if rough:
+        problem = replace(problem, precision=LOOSE)
+    if start is None:
+        start = problem.prior
+        for margin in problem.margin.increasing(FIRST_C, GROWTH)[:-1]:  # few steps for each, where one C takes many
+            rough = replace(search, gap=max(search.gap, ROUGH_GAP), observers=())
+            start = solve(replace(problem, margin=margin), rough, start).joint
+    near, n_passes = np.zeros(constraints.n_rows, dtype=bool), 0
+    margins = problem.margins(start)
+    while True:
+        near |= (constraints.imposed & (margins < target + DISTANCE)).any(axis=1)
+        if not (rough and 0 < constraints.weight[near].sum() <= FEW * constraints.weight.sum()):
+            near[:] = True
+        part, rows = problem, np.flatnonzero(near)
+        if not near.all():
+            features = tuple(phi.take(rows).for_products() for phi in problem.features)
+            part = replace(problem, features=features, constraints=constraints.part(rows))
+        share = float(part.constraints.weight.sum()) / float(constraints.weight.sum())
+        solution = solve(part, replace(search, gap=search.gap / share if share > 0 else search.gap), start)
+        n_passes, start = n_passes + solution.run.n_passes, solution.joint
+        outputs = problem.training_scores(start)
+        margins = constraints.margins(outputs) + constraints.offset
+        if not (constraints.effective & (margins < target))[~near].any():
+            lam = np.zeros(margins.shape)
+            lam[rows] = solution.multipliers
+            return replace(solution, run=replace(solution.run, n_passes=n_passes), multipliers=lam), outputs
+
+
+def _key(subset: Subset) -> tuple[bytes, bytes]:
+    return subset.rows.tobytes(), subset.weight.tobytes()
 
 
 def members(subset: Subset) -> Array:

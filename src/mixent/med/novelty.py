@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from mixent.base.capabilities import IGNORED, NOTHING, YES, able, no, yes
 from mixent.base.convergence import FittedByRun
 from mixent.base.options import Estimator
-from mixent.base.params import check_choice, check_count, check_number, check_positive
+from mixent.base.params import check_choice, check_count, check_number, check_positive, warn_unused
 from mixent.base.progress import progress_bar
-from mixent.core.arrays import Array, weighted_quantile
+from mixent.core.arrays import Array
 from mixent.core.driver import Event
 from mixent.core.observers import Progress
 from mixent.data import Categorical, Table, TableLike, check_spread, keep_notes, read_features, read_weights
@@ -25,7 +25,7 @@ from mixent.hmm.sequences import one_alphabet
 from mixent.med.families import Distribution
 from mixent.med.margins import MARGINS
 from mixent.med.novelty_models import NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees
-from mixent.med.novelty_problem import fit_posterior, level_set
+from mixent.med.novelty_problem import NoveltyProblem, deal_weights, row_scores
 from mixent.med.options import Margin
 from mixent.med.solving import Search
 from mixent.med.training_sets import in_batches
@@ -35,6 +35,7 @@ from mixent.warn import warn
 DENSITIES = ("auto", "product", "tree", "gaussian", "mixture", "hmm")
 HIDDEN = ("mixture", "hmm")  # densities with components or states
 MOST_COLUMNS = 100  # continuous columns of a joint Gaussian
+FOLDS = 10  # of cross-validation, for the threshold
 QUANTILE = 0.5  # default level: this quantile of the training rows' log-probabilities
 
 
@@ -76,7 +77,8 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         Equivalent sample size of the prior: spread evenly over the cells of every table, and as many rows of a standard
         Gaussian (more if the number of columns requires it).
     contamination : float
-        Share of the training rows that `predict` labels as outliers; it sets the threshold.
+        Share of new typical rows that `predict` labels as outliers. It sets the threshold, a quantile of the scores of
+        held-out rows. Of the training rows fewer are labelled as outliers, since the density was fitted to them.
     tol : float
         Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int
@@ -92,6 +94,9 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         Threshold: `decision_function` is `score_samples` minus `offset_`.
     scores_ : (n,) array
         `score_samples` of the training rows.
+    held_out_scores_ : (n,) array
+        Scores of the training rows under densities fitted without them (ten-fold cross-validation). The share
+        `contamination` of them is below `offset_`.
     bayes_scores_ : (n,) array
         The same under the Bayesian fit.
     multipliers_ : (n,) array
@@ -203,20 +208,17 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
             raise ValueError(f"contamination must be a number from 0 to 0.5; got {self.contamination!r}")
         if self.n_hidden != 3 and self.density not in HIDDEN:
             densities = " and ".join(map(repr, HIDDEN))
-            raise ValueError(f"n_hidden={self.n_hidden!r} is only used with density {densities}; got {self.density!r}")
+            warn_unused(f"n_hidden={self.n_hidden!r}", f"density {densities}; got {self.density!r}")
 
     def _check_margin(self) -> None:
         margin = self._group("margin")
         margin.check(tuple(MARGINS))
         if margin.target is not None:
-            raise ValueError(
-                f"target of the margin is only used by classifiers; set the quantile of the margin for "
-                f"MEDNoveltyDetector; got target={margin.target!r}"
-            )
+            warn_unused(f"target={margin.target!r} of the margin", "classifiers; set quantile")
         default = margin.distribution == "exponential" and margin.quantile is None
         for name, changed in {"margin": not default, "C": self.C != 1.0}.items():
             if changed and self.objective == "bayes":
-                raise ValueError(f"{name}={getattr(self, name)!r} is only used with objective='margin'")
+                warn_unused(f"{name}={getattr(self, name)!r}", "objective='margin'")
 
     # --- fit ----------------------------------------------------------------------------------------------------
 
@@ -246,9 +248,8 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         check_spread(table)
         self.schema_ = table.schema
         self.model_ = self._model(table, weight)
-        data = self.model_.read(table)
         with progress_bar(self.progress, "novelty") as show:
-            self._fit_distribution(data, weight, show)
+            self._fit_distribution(table, weight, show)
         return self
 
     def _model(self, table: Table, weight: Array) -> NoveltyModel:
@@ -276,38 +277,40 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         cells = sum(table.schema.sizes) + len(table.schema.sizes)
         return "tree" if cells <= MAX_CELLS and len(table.schema.sizes) <= MAX_VERTICES else "product"
 
-    def _fit_distribution(self, data: Any, weight: Array, show: Progress | None) -> None:
-        observers = () if show is None else (_progress_observer(show, int(self.max_iter)),)
-        search = Search(float(self.tol), int(self.max_iter), observers=observers)
-        posterior = fit_posterior(self.model_, data, weight, search)
-        self.bayes_: Distribution = posterior.params
-        evaluation = self.model_.evaluate(self.bayes_, data)
-        self.bayes_scores_ = evaluation.bound - evaluation.missing_gain
-        self.level_ = weighted_quantile(self.bayes_scores_, weight, self._quantile())
-        self.margin_ = None if self.objective == "bayes" else self._group("margin").prior(float(self.C), self.level_)
-        if self.margin_ is None:
-            self.distribution_, run, last_run = self.bayes_, posterior, posterior
-            self.multipliers_ = np.where(weight > 0, 1.0, 0.0)
-            primal, dual = self.bayes_.divergence(self.model_.prior), None
-        else:
-            offset = -evaluation.missing_gain
-            solution, run = level_set(self.model_, data, weight, self.margin_, search, self.bayes_, offset)
-            self.distribution_, last_run = solution.joint.parts[0], solution.run
-            self.multipliers_ = solution.multipliers[:, 0]
-            primal, dual = solution.minimum, solution.dual
+    def _fit_distribution(self, table: Table, weight: Array, show: Progress | None) -> None:
+        data = self.model_.read(table)
+        problem = self._problem(show)
+        fit = problem.fit(data, weight)
+        self.bayes_: Distribution = fit.bayes
+        self.bayes_scores_, self.level_, self.margin_ = fit.bayes_scores, fit.level, fit.margin
+        self.distribution_, self.multipliers_ = fit.distribution, fit.multipliers
         self.hidden_ = self.model_.has_hidden(data)
-        self.relative_entropy_, self.objective_ = primal, dual
-        self.gap_ = None if dual is None else max(primal - dual, 0.0)
-        self.run_ = replace(run, last=None, params=None)
+        self.relative_entropy_, self.objective_ = fit.minimum, fit.dual
+        self.gap_ = None if fit.dual is None else max(fit.minimum - fit.dual, 0.0)
+        self.run_ = replace(fit.run, last=None, params=None)
         self.support_ = np.flatnonzero(self.multipliers_)
         self._warn_if_no_support()
         self.scores_ = self._row_scores(data)
-        self.offset_ = _threshold(self.scores_, weight, float(self.contamination))
-        if not (self.run_.status.ok and last_run.status.ok):
+        held_out = deal_weights(table, weight, FOLDS)
+        if len(held_out) > 1:
+            self.held_out_scores_ = problem.held_out_scores(data, weight, held_out, fit, show)
+        else:
+            self.held_out_scores_ = self.scores_
+        lowest = float(self.scores_[weight > 0].min())
+        self.offset_ = _threshold(self.held_out_scores_, weight, float(self.contamination), lowest)
+        if not (self.run_.status.ok and fit.last_run.status.ok):
             warn(
-                f"{type(self).__name__} did not converge: {(last_run if self.run_.status.ok else self.run_).message}",
+                f"{type(self).__name__} did not converge: "
+                f"{(fit.last_run if self.run_.status.ok else self.run_).message}",
                 ConvergenceWarning,
             )
+
+    def _problem(self, show: Progress | None) -> NoveltyProblem:
+        observers = () if show is None else (_progress_observer(show, int(self.max_iter)),)
+        search = Search(float(self.tol), int(self.max_iter), observers=observers)
+        margin = self._group("margin")
+        prior = None if self.objective == "bayes" else lambda level: margin.prior(float(self.C), level)
+        return NoveltyProblem(self.model_, self._quantile(), prior, search)
 
     def _quantile(self) -> float:
         quantile = self._group("margin").quantile
@@ -340,9 +343,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
         return in_batches(table, lambda rows: self._row_scores(self.model_.read(rows)))
 
     def _row_scores(self, data: Any) -> Array:
-        """(n,) bounds of the log-probabilities, minus the gain of missing values under the Bayesian fit."""
-        missing_gain = self.model_.evaluate(self.bayes_, data).missing_gain if self.model_.has_hidden(data) else 0.0
-        return self.model_.evaluate(self.distribution_, data).bound - missing_gain
+        return row_scores(self.model_, self.bayes_, self.distribution_, data)
 
     def decision_function(self, X: TableLike) -> Array:
         """`score_samples` minus `offset_`: negative for outliers.
@@ -417,14 +418,23 @@ def _without(table: Table, columns: tuple[int, ...]) -> Table:
     return replace(table, X=X, codes=codes)
 
 
-def _threshold(scores: Array, weight: Array, share: float) -> float:
-    """Threshold below which this share of the rows lies, half-way between two scores."""
+def _threshold(scores: Array, weight: Array, share: float, lowest: float) -> float:
+    """The r-th lowest held-out score, r = share (W + 1) for a total weight W: this share of new rows is below.
+
+    It lies between two scores, or, with r < 1, below all of them and below the `lowest` score of a training row.
+    """
     order = np.argsort(scores, kind="stable")
     order = order[weight[order] > 0]
     scores, below = scores[order], np.cumsum(weight[order])
-    k = int(np.searchsorted(below, share * below[-1] * (1 + 1e-12), side="right"))
-    k = int(np.searchsorted(scores, scores[k] - 1e-9 * (1.0 + abs(scores[k]))))  # equal rows are on the same side
-    return float(scores[0] - 1e-6 * (1.0 + abs(scores[0])) if k == 0 else 0.5 * (scores[k - 1] + scores[k]))
+    rank = share * (below[-1] + min(1.0, below[-1] / len(scores)))  # total weights may be small
+    k = min(int(np.searchsorted(below, rank * (1 + 1e-12), side="right")), len(scores) - 1)
+    close = 1e-9 * (1.0 + abs(scores[k]))  # equal rows are on the same side
+    k, end = (int(np.searchsorted(scores, scores[k] + step)) for step in (-close, close))
+    if k == 0:
+        lowest = min(float(scores[0]), lowest)
+        return lowest - 1e-6 * (1.0 + abs(lowest))
+    fraction = np.clip((rank - below[k - 1]) / (below[end - 1] - below[k - 1]), 0.01, 0.99)
+    return float(scores[k - 1] + fraction * (scores[k] - scores[k - 1]))
 
 
 def _progress_observer(show: Progress, max_iter: int) -> Callable[[Event], None]:

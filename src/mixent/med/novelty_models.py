@@ -110,10 +110,9 @@ class Emission:
         if self.joint:
             _, _, b, C = self.coefficients(mean)
             return complete(X, b, C)
-        missing = np.isnan(X)
-        patterns, pattern_of = np.unique(missing, axis=0, return_inverse=True)
+        patterns, pattern_of = missing_patterns(X)
         covs = np.array([np.diag(pattern.astype(float)) for pattern in patterns]).reshape(len(patterns), self.d, self.d)
-        return Completed(np.where(missing, 0.0, X), pattern_of.ravel(), covs, np.zeros(len(X)))
+        return Completed(np.where(np.isnan(X), 0.0, X), pattern_of, covs, np.zeros(len(X)))
 
 
 @dataclass(frozen=True)
@@ -148,23 +147,29 @@ class Completed:
         return Completed(self.mean[rows], self.pattern_of[rows], self.covs, self.entropy[rows])
 
 
+def missing_patterns(X: Array) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct patterns of missing values (patterns, d), and the pattern of each row (n,)."""
+    missing = np.isnan(X)
+    if not missing.any():
+        return missing[:1], np.zeros(len(X), dtype=np.intp)
+    bits = np.packbits(missing, axis=1)  # sorted as one value each
+    _, first, pattern_of = np.unique(bits.view(f"V{bits.shape[1]}").ravel(), return_index=True, return_inverse=True)
+    return missing[first], pattern_of.ravel()
+
+
 def complete(X: Array, b: Array, C: Array) -> Completed:
     """Missing numbers with their conditional distribution under the density proportional to exp(z b + z C z)."""
+    patterns, pattern_of = missing_patterns(X)
+    both = patterns[:, :, None] & patterns[:, None, :]
+    precision = np.where(both, -2.0 * C, np.eye(len(C)))  # (patterns, d, d) of missing numbers; of others, the identity
+    covs = np.where(both, np.linalg.inv(precision), 0.0)
+    entropy = 0.5 * (patterns.sum(axis=1) * (1.0 + np.log(2 * np.pi)) - np.linalg.slogdet(precision)[1])
     missing = np.isnan(X)
     mean = np.where(missing, 0.0, X)
-    d = X.shape[1]
-    patterns, pattern_of = np.unique(missing, axis=0, return_inverse=True)
-    pattern_of = pattern_of.ravel()
-    covs, entropy = np.zeros((len(patterns), d, d)), np.zeros(len(patterns))
-    groups = np.split(np.argsort(pattern_of, kind="stable"), np.cumsum(np.bincount(pattern_of))[:-1])
-    for p, (pattern, rows) in enumerate(zip(patterns, groups)):
-        absent, present = np.flatnonzero(pattern), np.flatnonzero(~pattern)
-        if len(absent):
-            cov = np.linalg.inv(-2.0 * C[np.ix_(absent, absent)])
-            linear = b[absent] + 2.0 * mean[np.ix_(rows, present)] @ C[np.ix_(present, absent)]
-            mean[np.ix_(rows, absent)] = linear @ cov
-            covs[p][np.ix_(absent, absent)] = cov
-            entropy[p] = 0.5 * (len(absent) * (1.0 + np.log(2 * np.pi)) + np.linalg.slogdet(cov)[1])
+    linear = np.where(missing, b + 2.0 * mean @ C, 0.0)
+    rows = np.argsort(pattern_of, kind="stable")
+    for some, cov in zip(np.split(rows, np.cumsum(np.bincount(pattern_of, minlength=len(covs)))[:-1]), covs):
+        mean[some] += linear[some] @ cov
     return Completed(mean, pattern_of, covs, entropy[pattern_of])
 
 

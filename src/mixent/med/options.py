@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from mixent.base.options import Options
-from mixent.base.params import check_choice, check_count, check_number, check_positive
+from mixent.base.params import check_choice, check_count, check_number, check_positive, warn_unused
+from mixent.base.priors import read_class_prior
+from mixent.core.arrays import Array
 from mixent.med.margins import MARGINS, MarginPrior, margin_prior
 
 DISTRIBUTIONS = (*MARGINS, "fixed")
+COVARIANCES = ("full", "diagonal", "tied")
 
 
 class Margin(Options):
@@ -66,6 +71,54 @@ class Margin(Options):
         return margin_prior(self.distribution, C, target)
 
 
+class LabelUpdates(Options):
+    """Updates of labels that are uncertain or missing.
+
+    Parameters
+    ----------
+    relaxation : float
+        Step size of the label updates, above 0 and at most 1.
+    max_rounds : int or None
+        Maximum number of rounds, each of which updates the labels and then the discriminant function; a small number
+        stops early, near the initial labels. None: until convergence, at most 30.
+    class_prior : "empirical", array of shape (n_classes,) or dict of label -> probability
+        Class shares of the unlabelled rows. "empirical" estimates them, with a Dirichlet prior from the labelled
+        counts.
+
+    Examples
+    --------
+    >>> from mixent import MEDClassifier
+    >>> from mixent.options import LabelUpdates
+    >>> MEDClassifier(relaxation=LabelUpdates(max_rounds=5)).get_params()["relaxation__max_rounds"]
+    5
+    """
+
+    short_forms: ClassVar = {}
+
+    def __init__(self, relaxation: float = 0.5, max_rounds: int | None = None, class_prior: Any = "empirical") -> None:
+        self.relaxation = relaxation
+        self.max_rounds = max_rounds
+        self.class_prior = class_prior
+
+    @classmethod
+    def read(cls, name: str, value: Any) -> Self:
+        """Read the updates; a number is their step size."""
+        return value if isinstance(value, cls) else cls(value)
+
+    def check(self) -> None:
+        """Raise an error for parameters out of range."""
+        if not check_number(self.relaxation) or not 0 < self.relaxation <= 1:
+            raise ValueError(
+                f"relaxation must be the step size of label updates, above 0 and at most 1; got {self.relaxation!r}"
+            )
+        if self.max_rounds is not None:
+            check_count("max_rounds", self.max_rounds, also="None")
+
+    def shares(self, classes: np.ndarray) -> Array | None:
+        """(C,) given class shares of the unlabelled rows; None: estimated."""
+        return read_class_prior(self.class_prior, classes)
+
+
 class GaussianPrior(Options):
     """Normal-Wishart prior of the Gaussian of each class, as pseudo-rows with a mean and a covariance.
 
@@ -77,6 +130,9 @@ class GaussianPrior(Options):
     mean, cov : arrays or None
         Mean and covariance matrix of the pseudo-rows, in the units of the columns. None: the mean of all rows
         and the covariance within classes.
+    covariances : "full", "diagonal" or "tied"
+        Covariances of the classes: any; diagonal, with independent columns; or one covariance of all classes, whose
+        boundaries are linear.
 
     Examples
     --------
@@ -88,10 +144,13 @@ class GaussianPrior(Options):
 
     short_forms: ClassVar = {"auto": {}}
 
-    def __init__(self, strength: str | float = "auto", mean: Any = None, cov: Any = None) -> None:
+    def __init__(
+        self, strength: str | float = "auto", mean: Any = None, cov: Any = None, covariances: str = "full"
+    ) -> None:
         self.strength = strength
         self.mean = mean
         self.cov = cov
+        self.covariances = covariances
 
     @classmethod
     def read(cls, name: str, value: Any) -> Self:
@@ -102,9 +161,10 @@ class GaussianPrior(Options):
         """Raise an error for parameters out of range."""
         if not (isinstance(self.strength, str) and self.strength == "auto"):
             check_positive("strength of the prior", self.strength, zero=True, also="'auto'")
+        check_choice("covariances", self.covariances, COVARIANCES)
         for name in self.given:
             if self.strength == 0:
-                raise ValueError(f"{name} of the prior is only used with a strength > 0; got strength=0")
+                warn_unused(f"{name} of the prior", "a strength > 0; got strength=0")
 
     @property
     def given(self) -> list[str]:

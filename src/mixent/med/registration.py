@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from mixent.base.saved_state import (
     check_categories,
     free,
     index,
+    maybe,
     positive,
     real,
     shares,
@@ -45,17 +47,17 @@ from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import CellLayout, Dirichlets, Distribution, Product, SingleTree, TreeDistribution, TreeTables
 from mixent.med.fisher import FisherKernel
 from mixent.med.gaussian_classifier import KernelComponents, MEDGaussianClassifier
-from mixent.med.gaussians import ClassNormalWisharts, NormalWishart
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace, MarginPrior
 from mixent.med.novelty import MEDNoveltyDetector
 from mixent.med.novelty_models import SPARE, Emission, NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees, Scale
 from mixent.med.options import GaussianPrior, Margin, Tables, Trees
 from mixent.med.spanning_trees import n_edges
+from mixent.med.tied_wishart import TiedWishart
 from mixent.med.tree_classifier import MEDTreeClassifier
 from mixent.med.tree_columns import CodedColumn, PowersColumn, SoftColumn, TreeColumns
 from mixent.med.tree_tables import EdgeTables
 from mixent.med.trees import TreeModel
-from mixent.med.wishart import Wishart
+from mixent.med.wishart import Frame, Wishart
 from mixent.mixtures.model import MixtureModel
 
 # `compare` leaves a method out beyond these sizes
@@ -246,6 +248,31 @@ def storable_structure(model: MEDBayesNetClassifier) -> MEDBayesNetClassifier:
     return model
 
 
+def gaussian_sizes(model: MEDGaussianClassifier) -> dict[str, Any]:
+    """A distribution for each class, or one for all; those of the prior have the same form."""
+    sizes = encoded_sizes(model)
+    forms = {tuple(map(type, parts)) for parts in (model.distribution_.parts, model.prior_gaussians_)}
+    if not (len(forms) == 1 and forms <= {(Wishart,) * sizes["C"], (TiedWishart,)}):
+        raise ValueError(f"the distributions are not those of the Gaussians of {sizes['C']} classes")
+    return sizes
+
+
+@dataclass(frozen=True)
+class NormalWishart:
+    """The form of `Wishart` in files of version 0.3."""
+
+    def __new__(cls, rows: float, mean: np.ndarray, root: np.ndarray) -> Any:
+        return Wishart.standard(rows, mean, root)
+
+
+@dataclass(frozen=True)
+class ClassNormalWisharts:
+    """The form of `JointDistribution` in files of version 0.3."""
+
+    def __new__(cls, classes: tuple, bias: np.ndarray) -> Any:
+        return JointDistribution(classes, bias)
+
+
 # --- compare ----------------------------------------------------------------------------------------------------------
 
 
@@ -300,6 +327,7 @@ register(
     state={
         **STATE,
         "function_": DiscriminantFunction,
+        "_support_vectors": maybe("support W"),
         "encoder_": Encoder | None,
         "kernel_": Kernel | None,
         "feature_map_": Nystrom | FisherKernel | None,
@@ -337,20 +365,22 @@ register(
     on_rows=margins_on_rows,
     state={
         **STATE,
-        "distribution_": ClassNormalWisharts,
+        "distribution_": JointDistribution,
         "encoder_": Encoder,
         "components_": KernelComponents | None,
         "training_prior_": shares("C"),
         "n_encoded_features_": size("g"),
-        "prior_gaussians_": Several(NormalWishart, "C"),
+        "prior_gaussians_": Several(Wishart | TiedWishart),
     },
     parts={
-        ClassNormalWisharts: {"classes": Several(NormalWishart, "C"), "bias": "G"},
+        ClassNormalWisharts: {},
+        Frame: {"center": "g", "root": "g g"},
         GaussianPrior: {},
         KernelComponents: {"center": "r", "axes": "r g"},
-        NormalWishart: {"rows": positive(""), "mean": "g", "root": "g g"},
+        NormalWishart: {},
+        TiedWishart: {"total": positive(""), "square": "g g"},
     },
-    sizes=encoded_sizes,
+    sizes=gaussian_sizes,
     to_file=storable_kernel,
     recipes=(
         Recipe(
@@ -429,6 +459,7 @@ register(
         "multipliers_": free("n"),
         "scores_": free("n"),
         "bayes_scores_": free("n"),
+        "held_out_scores_": Values("n", finite=False, optional=True),
         "support_": index("support", below="n"),
     },
     parts={
@@ -437,7 +468,7 @@ register(
         NoveltyMixture: Part({}, of_components),
         NoveltyTrees: Part({}, of_columns),
         Scale: Part({"center": "c", "scale": positive("c"), "shares": real("cells", 0.0)}, emitted_cells),
-        Wishart: {"d": index("", low=1)},
+        Wishart: {"d": size("g", low=1)},
     },
     sizes=novelty_sizes,
 )(MEDNoveltyDetector)

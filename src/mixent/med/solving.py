@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,10 @@ from mixent.core.arrays import Array
 from mixent.core.blocks import Blocks
 from mixent.core.driver import Observer, Run, Status, Stop, run
 from mixent.core.executors import Executor, Serial
-from mixent.med.constraints import PairConstraints, contrasts
-from mixent.med.gaussians import ClassNormalWisharts, GaussianProblem
-from mixent.med.margins import Fixed, Gaussian, MarginPrior
-from mixent.med.problem import MedProblem, SequentialProblem, balance_multipliers, row_blocks
+from mixent.med.constraints import PairConstraints
+from mixent.med.margins import Fixed, MarginPrior
 
-MAX_LOCAL_ENTRIES = 10**8  # entries of the matrix of a local problem up to which it is formed
 # The method of multipliers for a fixed margin:
-FIRST_C = 1e3  # first C of the Gaussian prior, for features of norm 1
-MAX_GROWTH = 1e5  # of C
 MAX_ROUNDS = 60
 SLOW = 0.25  # C grows where a round leaves more than this fraction of the shortfall
 FEASIBLE, INFEASIBLE = 1e-10, 1e-4  # relative shortfalls at which it stops, and above which it fails
@@ -86,42 +81,6 @@ class Discriminant(ABC):
         """D(P(θ) || P0(θ)) at a solution."""
 
 
-def _newton(
-    problem: MedProblem,
-    X: Array,
-    constraints: PairConstraints,
-    margin: MarginPrior,
-    search: Search,
-    start: Any,
-    width: int,
-) -> tuple[Run, Array, float, float | None]:
-    """Newton's method: the run, and its multipliers, minimum and dual value."""
-    if isinstance(margin, Fixed):
-        return _solve_fixed_margin(problem, X, constraints, margin, search, start, width)
-    source = row_blocks(X, constraints, width=width)
-    run = _run(problem, source, search, start)
-    lam = problem.multipliers(run.params, source.rows)
-    if constraints.n_classes == 2 and np.isinf(problem.bias_variance):
-        lam = balance_multipliers(lam, constraints)
-        source = Blocks(replace(source.rows, lam=lam), source.row_bytes)
-    total = (search.executor or Serial()).total(lambda block: problem.stats(run.params, block), source)
-    return run, lam, -run.objective, problem.dual(run.params, total)
-
-
-def _run(problem: Any, source: Blocks, search: Search, start: Any) -> Run:
-    """Newton steps, then, if they do not converge, exact minima of local problems."""
-    first = replace(search, max_iter=min(problem.newton_steps, search.max_iter)).run(problem, source, start)
-    if first.status is Status.CONVERGED or first.n_passes >= search.max_iter:
-        return first
-    if np.count_nonzero(source.rows.signs) * source.rows.X.shape[1] * problem.outputs.shape[1] > MAX_LOCAL_ENTRIES:
-        rest = search.run(problem, source, first.params)
-        return replace(rest, n_passes=first.n_passes + rest.n_passes)
-    precision = float(np.clip(1e-6 * search.gap, 1e-13, 1e-10))
-    remaining = replace(search, max_iter=search.max_iter - first.n_passes)
-    second = remaining.run(SequentialProblem(problem, source.rows, precision), source, first.params)
-    return replace(second, n_passes=first.n_passes + second.n_passes)
-
-
 def method_of_multipliers(
     margin: Fixed, required: np.ndarray, solve: Callable[..., Any], C: float, growth: float, max_C: float
 ) -> tuple[Run, Array, float, Any]:
@@ -147,54 +106,3 @@ def method_of_multipliers(
             f"{shortfall:.3g}): the rows cannot be separated by that margin; set a smaller target, or margin='laplace'"
         )
     return run, lam, C, extra
-
-
-def _solve_fixed_margin(
-    problem: Any, X: Array, constraints: PairConstraints, margin: Fixed, search: Search, start: Any, width: int
-) -> tuple[Run, Array, float, float | None]:
-    """The solution for a fixed margin: the run, the multipliers, the divergence and the dual value."""
-    C = FIRST_C * abs(margin.target)
-    required = constraints.imposed & (constraints.signs != 0) & (constraints.weight > 0)[:, None]
-    params = start
-
-    def solve(C: float, lam: Array) -> tuple[Run, Array, Array, tuple[Any, Blocks]]:
-        nonlocal params
-        penalized = replace(problem, margin=Gaussian(C, margin.target))
-        source = row_blocks(X, constraints, lam / C**2, width)
-        run = _run(penalized, source, search, params)
-        params = run.params
-        margins = constraints.signs * (penalized.scores(params, X) @ penalized.outputs.T)
-        return run, penalized.multipliers(params, source.rows), margins, (penalized, source)
-
-    run, lam, C, (penalized, source) = method_of_multipliers(margin, required, solve, C, 10.0, MAX_GROWTH * C)
-    total = (search.executor or Serial()).total(lambda block: penalized.stats(run.params, block), source)
-    dual = penalized.dual(run.params, total)
-    if dual is not None:  # of the fixed margin: without the terms of the Gaussian prior and its shift
-        weighted_lam = constraints.weight[:, None] * lam
-        dual += 0.5 * float((weighted_lam * lam).sum()) / C**2 - float((weighted_lam * source.rows.shift).sum())
-    return run, lam, penalized.divergence(run.params), dual
-
-
-class GaussianDiscriminant(Discriminant):
-    """Log-ratios of Gaussians with Normal-Wishart distributions."""
-
-    def __init__(self, X: Array, prior: ClassNormalWisharts, bias_variance: float) -> None:
-        self.X, self.prior, self.bias_variance = X, prior, bias_variance
-        self.contrast = contrasts(len(prior.classes))
-
-    def problem(self, constraints: PairConstraints, margin: MarginPrior) -> GaussianProblem:
-        """Equation 18 for these constraints."""
-        return GaussianProblem(constraints.differences, margin, self.bias_variance, self.prior, self.contrast)
-
-    def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
-        problem = self.problem(constraints, margin)
-        d = self.X.shape[1]
-        width = len(self.prior.classes) * (d + 1) * (d + 2) // 2
-        start = self.prior if start is None else start
-        run, lam, minimum, dual = _newton(problem, self.X, constraints, margin, search, start, width)
-        return Solution(problem.scores(run.params, self.X), lam, minimum, dual, run, run.params)
-
-    def divergence(self, solution: Solution) -> float:
-        shift = solution.state.bias - self.prior.bias
-        parts = [gaussian.divergence(prior) for gaussian, prior in zip(solution.state.classes, self.prior.classes)]
-        return sum(parts) + 0.5 * float(shift @ shift) / self.bias_variance

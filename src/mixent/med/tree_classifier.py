@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.capabilities import able
-from mixent.base.params import RandomState
+from mixent.base.background import column_values, explain_terms
+from mixent.base.capabilities import able, yes
+from mixent.base.explanation import Explanation, Rivals
+from mixent.base.params import RandomState, check_choice, warn_unused
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress
@@ -21,7 +24,7 @@ from mixent.med.estimator import TrainedDiscriminant
 from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import SingleTree
 from mixent.med.model_estimator import MEDModelBase
-from mixent.med.options import Margin, Tables, Trees
+from mixent.med.options import LabelUpdates, Margin, Tables, Trees
 from mixent.med.solving import Search
 from mixent.med.spanning_trees import unpacked
 from mixent.med.training_sets import Subset, TrainingSet
@@ -68,9 +71,10 @@ class MEDTreeClassifier(MEDModelBase):
     bias : "flat" or float
         Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the log-ratio of the
         training shares.
-    relaxation : float
-        Step size of the label updates with uncertain labels, above 0 and at most 1.
-    calibration : "temperature", "affine" or None
+    relaxation : float or LabelUpdates
+        Step size of the label updates with uncertain labels, above 0 and at most 1; a `LabelUpdates` also has the
+        number of rounds and the class shares of the unlabelled rows.
+    calibration : "affine", "temperature" or None
         Calibration of the probabilities; see MEDClassifier.
     cv : int, splitter or list of (train, test)
         Cross-validation folds for C="auto" and for the calibration. A list holds positions among the labelled rows.
@@ -78,6 +82,10 @@ class MEDTreeClassifier(MEDModelBase):
         Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int
         Maximum number of iterations.
+    class_weight : None, "balanced" or dict
+        Weights of the classes, which multiply `sample_weight`, also in the calibration: the probabilities are those for
+        classes with these weighted shares (`class_prior_`). "balanced" gives all classes the same total weight; classes
+        that a dict leaves out have weight 1. For a row with label probabilities, the expected weight of its class.
     categorical : "auto" or list
         Columns to treat as categorical whatever their type.
     random_state : int, RandomState or None
@@ -129,6 +137,12 @@ class MEDTreeClassifier(MEDModelBase):
     label_posterior_ : (n, C) array
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
+    unlabelled_gain_ : float or None
+        Reduction of the cross-validated log-loss of the labelled rows by the unlabelled ones, minus its standard error,
+        in nats. Unlabelled rows are used only if it is positive. None without such rows.
+    cv_error_ : float or None
+        Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
+        calibration; slightly optimistic, since it chose both. None without cross-validation.
     margin_ : MarginPrior
         Margin prior in use.
     calibration_ : Calibration
@@ -192,11 +206,12 @@ class MEDTreeClassifier(MEDModelBase):
         objective: str = "margin",
         trees: Any = "separate",
         bias: str | float = "flat",
-        relaxation: float = 0.5,
-        calibration: str | None = "temperature",
+        relaxation: float | LabelUpdates = 0.5,
+        calibration: str | None = "affine",
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 1000,
+        class_weight: Any = None,
         categorical: Categorical = "auto",
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -213,6 +228,7 @@ class MEDTreeClassifier(MEDModelBase):
         self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
+        self.class_weight = class_weight
         self.categorical = categorical
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -222,7 +238,8 @@ class MEDTreeClassifier(MEDModelBase):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        return able(tags, missing="a missing value is left out, with its edges")
+        explanations = yes("by column, model-agnostic; or by edge")
+        return able(tags, missing="a missing value is left out, with its edges", explanations=explanations)
 
     def _check(self) -> None:
         self._check_common()
@@ -231,7 +248,7 @@ class MEDTreeClassifier(MEDModelBase):
         trees.check()
         self._check_objective()
         if self.objective == "likelihood" and trees.structure_prior != "uniform":
-            raise ValueError(f"structure_prior={trees.structure_prior!r} is only used with objective='margin'")
+            warn_unused(f"structure_prior={trees.structure_prior!r}", "objective='margin'")
         only_fixed = {"objective": (self.objective, "likelihood"), "trees": (trees.sharing, "shared")}
         only_single = {"trees": (trees.sharing, "shared"), "continuous": (tables.continuous, "gaussian")}
         if tables.kind == "integrated":
@@ -265,6 +282,7 @@ class MEDTreeClassifier(MEDModelBase):
             trees.n_trees,
             float(tables.ess),
             int(check_random_state(self.random_state).randint(2**31 - 1)),
+            whole=subset,
         )
 
     def _needs_quantized(self) -> bool:
@@ -283,16 +301,16 @@ class MEDTreeClassifier(MEDModelBase):
         ):
             if show is not None:
                 show(0, 2, "model of continuous columns")
-            candidates = [training_set, replace(training_set, continuous="quantized", cache={})]
+            candidates = [training_set, replace(training_set, continuous="quantized", cache={}, solutions={})]
             training_set = min(candidates, key=lambda candidate: self._rough_loss(candidate, subset, rounds, search))
         self.continuous_ = training_set.continuous if training_set.table.schema.continuous else None
         return super()._fit_training_set(training_set, subset, search, show, rounds)
 
     def _rough_loss(self, training_set: TreeTrainingSet, subset: Subset, rounds: list, search: Search) -> float:
         """Cross-validated log-loss for a typical value of C."""
-        C = TYPICAL_C if self._chooses_C() else None if isinstance(self.C, str) else float(self.C)
+        C = TYPICAL_C if self._chooses_C() else self._given_C()
         fold_search = training_set.for_folds(search)
-        held_out = self._held_out_scores(training_set, subset, rounds, C, fold_search, labelled_only=True)
+        held_out = self._held_out_scores(training_set, subset, rounds, C, fold_search)
         return self._held_out_loss(held_out, subset)
 
     def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
@@ -348,6 +366,52 @@ class MEDTreeClassifier(MEDModelBase):
             structure.edges if isinstance(structure, SingleTree) else structure.best for structure in self._structures()
         ]
         return [[(names[u], names[v]) for u, v in edges] for edges in trees]
+
+    def explain(self, X: TableLike, label: Any = None, rival: Any = None, *, by: str = "column") -> Explanation:
+        """Contribution of each column, or of each edge, to the log-odds of one class against another.
+
+        By column: Shapley values, the mean change of the log-odds when the value of a column replaces that of a
+        training row, over `background_` (at most 50 training rows) and over orders of the columns. By edge: the terms
+        of the model itself, relative to their means over `background_`: the log-probability of each column alone, and
+        of each edge its probability times the log-ratio of the pair to both alone.
+
+        Parameters
+        ----------
+        X : table of n rows
+        label : class label, optional
+            The class to explain (default: the most probable class of each row).
+        rival : class label, optional
+            The class it is compared with (default: the most probable other class of each row).
+        by : {"column", "edge"}, default="column"
+            "edge" needs fixed tables and one tree for each class.
+
+        Returns
+        -------
+        Explanation
+            The log-odds in nats, those of the average row, and the contribution of each column or edge relative to it,
+            which add up exactly.
+        """
+        check_choice("by", by, ("column", "edge"))
+        if by == "column":
+            return super().explain(X, label, rival)
+        check_is_fitted(self)
+        if self.model_.tables is None or self.model_.is_mixture:
+            raise ValueError("by='edge' needs tables='fixed' and n_trees=1; explain by column")
+        assert self.background_ is not None
+        table = self.background_.read(X)
+        log_proba = self._explained_log_proba(table)
+        rivals = Rivals.of(log_proba, self.classes_, label, rival, X)
+        average = self.model_.terms(self.distribution_, self.background_.table).mean(axis=0)
+        terms = self.calibration_.slope * (self.model_.terms(self.distribution_, table) - average)
+        names, pairs = self.column_names_, list(combinations(range(len(self.column_names_)), 2))
+        labels = [*names, *(f"{names[u]} – {names[v]}" for u, v in pairs)]
+        owners = table.schema.owners
+
+        def values() -> list[list[str]]:
+            rows = [[row[owner] for owner in owners] for row in column_values(table)]
+            return [[*row, *(f"{row[u]}, {row[v]}" for u, v in pairs)] for row in rows]
+
+        return explain_terms(terms, log_proba, rivals, labels, "edge", values)
 
     def _scores(self, X: TableLike) -> Array:
         check_is_fitted(self)

@@ -19,8 +19,9 @@ from mixent.mixtures.univariate import fit_columns
 
 IGNORED = 1e300  # scale of a constant column, which makes all its values zero
 MAX_COMPONENTS = 6  # of the mixture of a column within a class
+MAX_POINTS = 128  # bins of a column within a class, which change its mixture's likelihood by some 1e-5 nats a row
 MAX_CELLS = 4000  # the size of the pairwise tables is quadratic in their number
-MAX_VERTICES = 300  # each edge takes as many numbers as there are vertices, 1.5 GB in all
+MAX_VERTICES = 300  # a step takes time that is cubic in their number
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ def _quantized(X: Array, member: Array) -> list[SoftColumn]:
         for weight in member.T:
             used = ~np.isnan(x) & (weight > 0)
             samples.append((x[used], weight[used]))
-    mixtures = fit_columns(samples, MAX_COMPONENTS) if samples else []
+    mixtures = fit_columns(samples, MAX_COMPONENTS, max_points=MAX_POINTS) if samples else []
     C = member.shape[1]
     return [
         SoftColumn(j, _union(mixtures[j * C : (j + 1) * C], [weight for _, weight in samples[j * C : (j + 1) * C]]))

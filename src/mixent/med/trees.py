@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ from mixent.med.exponential_family_solving import JointSolution, solve
 from mixent.med.families import Distribution, SingleTree, TreeDistribution
 from mixent.med.features import CountFeatures, RowFeatures
 from mixent.med.latent import LatentProblem, LatentSolution, alternate_steps
-from mixent.med.margins import MarginPrior
-from mixent.med.model_training_sets import ModelDiscriminant, ModelTrainingSet, members, prior_bias
+from mixent.med.margins import Fixed, MarginPrior
+from mixent.med.model_training_sets import ModelDiscriminant, ModelTrainingSet, members, prior_bias, solve_near
 from mixent.med.solving import Search, Solution
+from mixent.med.spanning_trees import unpacked
 from mixent.med.training_sets import Subset, in_batches
 from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_mixture import fit_tree_mixture
@@ -64,6 +66,27 @@ class TreeModel(Short):
         log_probs = [phi.dot(part.mean) + phi.offset for phi, part in zip(self.features(cells), parts)]
         return np.column_stack(log_probs) + self.contrast @ joint.bias
 
+    def terms(self, joint: JointDistribution, table: Table) -> Array:
+        """(n, columns + edges, C) terms of the columns alone and of the edges u < v, whose sum is the score of a class.
+
+        For a single tree, or distribution over trees, of each class with fixed tables.
+        """
+        assert self.tables is not None and not self.is_mixture
+        cells, layout = self.columns(table), self.columns.layout
+        parts = joint.parts * self.n_classes if len(joint.parts) == 1 else joint.parts
+        first = np.triu_indices(layout.n, 1)[0]
+        terms = np.empty((len(cells), layout.n + len(first), self.n_classes))
+        for c, (tables, part) in enumerate(zip(self.tables, parts)):
+            terms[:, : layout.n, c] = np.add.reduceat(cells * tables.log_marginals, layout.starts, axis=1)
+            shares = unpacked(part.mean, layout.n)
+            for a in range(layout.n - 1):
+                span = slice(layout.starts[a], layout.starts[a] + layout.sizes[a])
+                by_cell = (cells[:, span] @ tables.log_ratios[span]) * cells
+                terms[:, layout.n + np.flatnonzero(first == a), c] = (
+                    np.add.reduceat(by_cell, layout.starts, axis=1)[:, a + 1 :] * shares[a, a + 1 :]
+                )
+        return terms
+
     def scores(self, joint: JointDistribution, table: Table) -> Array:
         """(n, C) scores of the rows of a table."""
         return in_batches(table, lambda rows: self.merged(self.outputs(joint, self.columns(rows))))
@@ -83,9 +106,9 @@ class TreeDiscriminant(ModelDiscriminant):
         shared = len(prior.parts) == 1
         self.family_of = tuple(0 if shared else s for s in range(len(model.class_of)))
         self.generative = all(isinstance(part, SingleTree) for part in prior.parts)
+        self.convex = not model.is_mixture
 
     def problem(self, constraints: Constraints, margin: MarginPrior) -> ExponentialFamilyProblem:
-        """The optimization problem for these constraints."""
         return ExponentialFamilyProblem(
             self.model.features(self.cells),
             self.family_of,
@@ -96,6 +119,7 @@ class TreeDiscriminant(ModelDiscriminant):
             self.bias_variance,
         )
 
+    @cached_property
     def prior_scores(self) -> Array:
         return self.model.merged(self.model.outputs(self.prior, self.cells))
 
@@ -104,32 +128,42 @@ class TreeDiscriminant(ModelDiscriminant):
             return self._solve_mixture(constraints, margin, search, start)
         none = Constraints.none(constraints, len(self.model.class_of))
         on_outputs = none if self.generative else Constraints.between_classes(constraints)
-        solution = solve(self.problem(on_outputs, margin), search, start)
-        return self._solution(solution, solution.multipliers, solution.run)
+        solution, outputs = solve_near(self.problem(on_outputs, margin), search, start)
+        return self._solution(solution, outputs, solution.multipliers, solution.run)
 
-    def _solution(self, solution: JointSolution, lam: Array, run: Any) -> Solution:
-        scores = self.model.merged(self.model.outputs(solution.joint, self.cells))
-        return Solution(scores, lam, solution.minimum, solution.dual, run, solution.joint)
+    def _solution(self, solution: JointSolution, outputs: Array, lam: Array, run: Any) -> Solution:
+        return Solution(self.model.merged(outputs), lam, solution.minimum, solution.dual, run, solution.joint)
 
     # --- mixtures -----------------------------------------------------------------------------------------------
 
     def _solve_mixture(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any) -> Solution:
-        """Each row has a margin between its class, as a mixture, and every component of the other classes."""
+        """Each row has a margin between its class, as a mixture, and every component of the other classes.
+
+        A fixed margin is one between mixtures: a component k of another class has the margin of its class minus
+        log r_k for any shares r_k of the components of this class; those of the solution make both the same.
+        """
         label = _labels(constraints)
         inner = replace(search, gap=min(search.gap, 1e-9), observers=())
+        fixed = isinstance(margin, Fixed)
 
-        def solve_given(hidden: Array, previous: JointSolution | None) -> JointSolution:
-            problem = self.problem(self._mixture_constraints(hidden, label, constraints), margin)
+        def solve_given(hidden: tuple[Array, Array], previous: JointSolution | None) -> JointSolution:
+            own, shares = hidden
+            problem = self.problem(self._mixture_constraints(own, label, constraints, shares), margin)
             return solve(problem, inner, previous.joint if previous is not None else start)
 
-        def infer(solution: JointSolution) -> Array:
-            return self._responsibilities(solution.joint, label)
+        def infer(joint: JointDistribution) -> tuple[Array, Array]:
+            shares = self._log_shares(joint)
+            return self._responsibilities(joint, label), shares if fixed else np.zeros_like(shares)
 
-        hidden = self._responsibilities(self.prior if start is None else start, label)
-        problem = LatentProblem(solve_given, infer)
-        run = alternate_steps(problem, hidden, constraints.weight, search, 10.0 * search.gap)
+        own, shares = infer(self.prior if start is None else start)
+        if fixed:  # at first no share is small, whatever the prior
+            equal = -np.log(np.bincount(self.model.class_of))[self.model.class_of]
+            shares = np.logaddexp(shares, equal) - np.log(2.0)
+        problem = LatentProblem(solve_given, lambda solution: infer(solution.joint))
+        run = alternate_steps(problem, (own, shares), constraints.weight, search, 10.0 * search.gap)
         latent: LatentSolution = run.params
-        return self._solution(latent.solution, self._by_pair(latent.solution.multipliers, label), run)
+        outputs = self.model.outputs(latent.solution.joint, self.cells)
+        return self._solution(latent.solution, outputs, self._by_pair(latent.solution.multipliers, label), run)
 
     def _responsibilities(self, joint: JointDistribution, label: np.ndarray) -> Array:
         """(n, S) Q_t, the distribution over the components of the row's class (49)."""
@@ -137,12 +171,18 @@ class TreeDiscriminant(ModelDiscriminant):
         own_class = self.model.class_of == label[:, None]
         return np.exp(log_softmax(np.where(own_class, outputs, -np.inf), axis=1))
 
-    def _mixture_constraints(self, hidden: Array, label: np.ndarray, constraints: PairConstraints) -> Constraints:
+    def _log_shares(self, joint: JointDistribution) -> Array:
+        """(n, S) logarithms of the distributions over the components of every class."""
+        outputs = self.model.outputs(joint, self.cells)
+        return outputs - self.model.merged(outputs)[:, self.model.class_of]
+
+    def _mixture_constraints(
+        self, hidden: Array, label: np.ndarray, constraints: PairConstraints, log_shares: Array | float = 0.0
+    ) -> Constraints:
         rivals = (self.model.class_of != label[:, None]) & np.asarray(constraints.imposed.any(axis=1))[:, None]
         entropy = -xlogy(hidden, hidden).sum(axis=1)
-        return Constraints.against_rivals(
-            hidden, rivals, constraints.weight, np.tile(entropy[:, None], rivals.shape[1])
-        )
+        offset = np.tile(entropy[:, None], rivals.shape[1]) + log_shares
+        return Constraints.against_rivals(hidden, rivals, constraints.weight, offset)
 
     def _by_pair(self, lam: Array, label: np.ndarray) -> Array:
         """(n, pairs) sums of the multipliers (n, S) of a row over the components of each other class."""

@@ -5,8 +5,17 @@ entropy, minimized over the distribution of the margins, is
 
     D(P(θ) || P0(θ)) + sum_t w_t [ sum_ab loss(p_tab (F_a(x_t) - F_b(x_t))) + D(P_t(y) || P0_t(y)) ].
 
-Step 1 minimizes it over θ and step 2 over the labels, of whose change a fraction is applied (the relaxation). It is
-convex in each of the two, so it never rises (Theorem 7).
+Unlabelled rows can all move to one class at nearly no cost: with a large bias, a probability slightly above 1/C of this
+class already gives the required margins. So the shares of the classes among them are constrained,
+
+    1/W sum_t w_t P_t(y) = π_y,      W = sum_t w_t  over the unlabelled rows,
+
+to shares π that are unknown. Their prior is the Dirichlet distribution given the labelled counts n_y, which adds
+-sum_y n_y log π_y to the objective: π may differ from the labelled shares as much as the sampling error of the counts
+allows.
+
+Step 1 minimizes the objective over θ and step 2 over the labels and π, of whose change a fraction is applied (the
+relaxation). It is convex in each of the two, so it never rises (Theorem 7).
 """
 
 from __future__ import annotations
@@ -18,17 +27,19 @@ from scipy.special import rel_entr
 
 from mixent.core.arrays import Array
 from mixent.core.blocks import Blocks, NumberedRows
-from mixent.core.driver import Problem, Run, Stop, run
+from mixent.core.driver import Problem, Run, Status, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
 from mixent.med.constraints import PairConstraints, pairs
 from mixent.med.margins import Fixed, MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
 
-MAX_STEPS = 200  # of Newton's method
+MAX_ROUNDS = 30  # of both steps, where the user gives no number
+MAX_STEPS, FEW_STEPS = 200, 20  # of Newton's method: to the optimum, and where any decrease is enough
 MAX_HALVINGS = 60  # of a step
 DIRECT_C, C_RATIO = 3.0, 1.5  # a larger C is approached through smaller ones, by this factor
 INTERIOR = 1e-3  # smallest share of its prior probability with which a label starts at each C
+SHARES_DECREMENT = 1e-14  # gain of a Newton step on the multipliers of the shares that is small, per unit of weight
 MIN_DECREASE = 1e-14  # relative decrease that a step must predict
 
 
@@ -38,6 +49,18 @@ class LabelSolution:
 
     q: Array  # (n, C)
     solution: Solution
+
+
+@dataclass(frozen=True)
+class ClassShares:
+    """Constraint on the class shares of the unlabelled rows, with the Dirichlet prior of these shares."""
+
+    weight: Array  # (n,) of the unlabelled rows; 0 for the others
+    counts: Array  # (C,) n_y > 0
+
+    def penalty(self, q: Array) -> float:
+        """-sum_y n_y log π_y for the shares of these label distributions, minus its minimum."""
+        return float(rel_entr(self.counts, self.counts.sum() * (self.weight @ q) / self.weight.sum()).sum())
 
 
 @dataclass(frozen=True)
@@ -56,6 +79,7 @@ class LabelProblem(Problem[LabelSolution, LabelSolution, LabelStats]):
     search: Search
     prior: Array  # (n, C) P0_t(y)
     weight: Array  # (n,)
+    shares: ClassShares | None = None  # of the unlabelled rows; None without such rows
     first_step: float = 1.0  # the relaxation
     safe_step: float = 2.0**-20
 
@@ -80,36 +104,86 @@ class LabelProblem(Problem[LabelSolution, LabelSolution, LabelStats]):
         return LabelStats(float(block.weight @ divergence))
 
     def objective(self, params: LabelSolution, total: LabelStats) -> float:
-        return -(params.solution.minimum + total.divergence)
+        penalty = 0.0 if self.shares is None else self.shares.penalty(params.q)
+        return -(params.solution.minimum + total.divergence + penalty)
 
     def update(self, params: LabelSolution, total: LabelStats, step: float) -> LabelSolution:
-        best = best_labels(params.solution.scores, self.prior, self.margin)
+        best = best_labels(params.solution.scores, self.prior, self.margin, self.shares, params.q)
         q = (1.0 - step) * params.q + step * best
         return LabelSolution(q, self._solve(q, params.solution))
 
 
-def best_labels(scores: Array, prior: Array, margin: MarginPrior) -> Array:
+def best_labels(
+    scores: Array, prior: Array, margin: MarginPrior, shares: ClassShares | None = None, start: Array | None = None
+) -> Array:
     """Step 2: the optimal label distributions (n, C) for fixed discriminant functions (the dual of equations 77 to 79).
 
     For each row this is the q that minimizes  D(q || P0) + sum_ab loss((q_a - q_b)(F_a - F_b)),  a convex function, by
     Newton's method. The multipliers of equation 77 are λ_ab = multiplier((q_a - q_b)(F_a - F_b)), and
-    q ~ P0 exp(sum λ_ab s_ab d_ab).
+    q ~ P0 exp(sum λ_ab s_ab d_ab). The constraint on the shares of the unlabelled rows has a multiplier μ_y for each
+    class, with which their prior is  P0(y) exp(μ_y). From label distributions `start`, other rows are only improved
+    by a few steps.
     """
     q = prior / prior.sum(axis=1, keepdims=True)
-    uncertain = np.flatnonzero((prior > 0).sum(axis=1) > 1)
-    if len(uncertain):
-        q[uncertain] = _RowProblems(scores[uncertain], q[uncertain], margin).minimize()
+    first, start = start is None, q if start is None else start
+    separate = (prior > 0).sum(axis=1) > 1
+    if shares is not None:
+        together = np.flatnonzero(shares.weight > 0)
+        separate[together] = False
+        rows = _RowProblems(scores[together], q[together], margin, start[together])
+        if first:
+            rows.approach()
+        q[together] = _with_shares(rows, shares.weight[together], shares.counts)
+    if separate.any():
+        rows = _RowProblems(scores[separate], q[separate], margin, start[separate])
+        q[separate] = rows.approach() if first else rows.improve()
     return q
 
 
-class _RowProblems:
-    """The independent problems of all rows, solved simultaneously."""
+def _with_shares(rows: _RowProblems, weight: Array, counts: Array) -> Array:
+    """The optimal label distributions (n, C) of the unlabelled rows, by Newton's method on the multipliers.
 
-    def __init__(self, scores: Array, prior: Array, margin: MarginPrior) -> None:
+    Maximizes the dual  sum_t w_t min_q [ row_t(q) - μ q ] + sum_y n_y log μ_y,  which is concave; at the optimum
+    μ_y = n_y / (W π_y).
+    """
+    base = rows.prior
+
+    def dual(multipliers: Array) -> float:
+        tilted = base * np.exp(multipliers - multipliers.max())
+        total = tilted.sum(axis=1, keepdims=True)
+        rows.prior = tilted / total
+        rows.minimize()
+        constant = np.log(total[:, 0]) + multipliers.max()
+        return float(weight @ (rows.value(rows.q, np.arange(len(weight))) - constant) + counts @ np.log(multipliers))
+
+    multipliers = np.full(len(counts), counts.sum() / weight.sum())  # those of the shares of the counts
+    value = dual(multipliers)
+    for _ in range(MAX_STEPS):
+        gradient = counts / multipliers - weight @ rows.q
+        hessian = np.diag(counts / multipliers**2) + rows.sensitivity(weight)
+        step = np.linalg.solve(hessian, gradient)
+        if gradient @ step <= SHARES_DECREMENT * weight.sum():
+            break
+        length = min(1.0, 0.9 / np.max(-step / multipliers, initial=0.9))
+        for _ in range(MAX_HALVINGS):
+            trial = dual(multipliers + length * step)
+            if trial >= value + 1e-4 * length * (gradient @ step):
+                break
+            length *= 0.5
+        else:  # rounding
+            break
+        multipliers, value = multipliers + length * step, trial
+    return rows.q
+
+
+class _RowProblems:
+    """The independent problems of all rows, solved simultaneously; `q` is their solution."""
+
+    def __init__(self, scores: Array, prior: Array, margin: MarginPrior, start: Array) -> None:
         a, b = pairs(prior.shape[1])
         self.e = np.eye(prior.shape[1])[a] - np.eye(prior.shape[1])[b]  # (pairs, C)
         self.d = scores @ self.e.T  # (n, pairs)
-        self.prior, self.margin = prior, margin
+        self.prior, self.margin, self.q = prior, margin, start
         self.imposed = (prior[:, a] + prior[:, b]) > 0
 
     def value(self, q: Array, rows: np.ndarray) -> Array:
@@ -117,19 +191,38 @@ class _RowProblems:
         loss = np.where(self.imposed[rows], self.margin.loss((q @ self.e.T) * self.d[rows]), 0.0)
         return rel_entr(q, self.prior[rows]).sum(axis=1) + loss.sum(axis=1)
 
-    def minimize(self) -> Array:
-        """(n, C); a large C is approached through smaller ones: Newton steps fail at the near-kink of the loss."""
-        q = self.prior.copy()
-        for margin in self.margin.increasing(DIRECT_C, C_RATIO):
-            self.margin = margin
-            q = np.maximum(q, INTERIOR * self.prior)  # away from the boundary
-            self._descend(q := q / q.sum(axis=1, keepdims=True))
+    def approach(self) -> Array:
+        """(n, C) through smaller values of C: Newton steps are short at the near-kink of the loss of a large C."""
+        final = self.margin
+        for self.margin in final.increasing(DIRECT_C, C_RATIO):
+            self.minimize()
+        return self.q
+
+    def improve(self) -> Array:
+        """(n, C) after a few steps; no row is worse than before."""
+        every, before = np.arange(len(self.q)), self.q
+        after = self.minimize(FEW_STEPS)
+        worse = self.value(after, every) > self.value(before, every)
+        self.q = np.where(worse[:, None], before, after)
+        return self.q
+
+    def minimize(self, n_steps: int = MAX_STEPS) -> Array:
+        """(n, C) from the present solution."""
+        q = np.maximum(self.q, INTERIOR * self.prior)  # away from the boundary
+        self._descend(q := q / q.sum(axis=1, keepdims=True), n_steps)
+        self.q = q
         return q
 
-    def _descend(self, q: Array) -> None:
+    def sensitivity(self, weight: Array) -> Array:
+        """(C, C) derivative of the sum of the label distributions by the multipliers of the classes."""
+        _, system = self._system(self.q, np.arange(len(self.q)))
+        C = self.q.shape[1]
+        return np.einsum("n,nij->ij", weight, np.linalg.inv(system)[:, :C, :C])
+
+    def _descend(self, q: Array, n_steps: int) -> None:
         active = np.arange(len(q))
         value = self.value(q, active)
-        for _ in range(MAX_STEPS):
+        for _ in range(n_steps):
             gradient, step = self._step(q[active], active)
             decrease = -(gradient * step).sum(axis=1)
             large = decrease > MIN_DECREASE * (1.0 + np.abs(value[active]))
@@ -142,6 +235,13 @@ class _RowProblems:
 
     def _step(self, q: Array, rows: np.ndarray) -> tuple[Array, Array]:
         """Gradients, and Newton steps that preserve the sum of q; impossible classes keep probability 0."""
+        gradient, system = self._system(q, rows)
+        right = np.concatenate([-gradient, np.zeros((len(q), 1))], axis=1)
+        step = np.linalg.solve(system, right[:, :, None])[:, : q.shape[1], 0]
+        return gradient, np.where(self.prior[rows] > 0, step, 0.0)
+
+    def _system(self, q: Array, rows: np.ndarray) -> tuple[Array, Array]:
+        """Gradients (n, C), and Hessians bordered by the sum of q (n, C + 1, C + 1)."""
         C = q.shape[1]
         possible = self.prior[rows] > 0
         sign, d = q @ self.e.T, self.d[rows]
@@ -154,10 +254,7 @@ class _RowProblems:
         diagonal = np.arange(C)
         system[:, diagonal, diagonal] += 1.0 / np.maximum(q, 1e-300)  # nearly infinite for an impossible class
         system[:, :C, C] = system[:, C, :C] = possible
-        gradient = np.where(possible, gradient, 0.0)
-        right = np.concatenate([-gradient, np.zeros((len(q), 1))], axis=1)
-        step = np.linalg.solve(system, right[:, :, None])[:, :C, 0]
-        return gradient, np.where(possible, step, 0.0)
+        return np.where(possible, gradient, 0.0), system
 
     def _line_search(self, q: Array, value: Array, rows: np.ndarray, step: Array, decrease: Array) -> None:
         """Halve the step of each row until its objective falls sufficiently; updates q and value in place."""
@@ -184,23 +281,29 @@ def solve_uncertain_labels(
     weight: Array,
     search: Search,
     *,
+    shares: ClassShares | None = None,
     relaxation: float,
     tol: float,
-    max_rounds: int,
+    max_rounds: int | None = None,
 ) -> Run:
-    """The two-step algorithm; the params of the run are a `LabelSolution`."""
+    """The two-step algorithm; the params of the run are a `LabelSolution`. A given `max_rounds` is no failure."""
     if isinstance(margin, Fixed):
         raise ValueError(
             "margin='fixed' requires that all labels are known, but some are uncertain or missing; provide every "
             "label, or set margin='laplace'"
         )
     inner = replace(search, gap=min(search.gap, 1e-9), observers=())  # precise enough that no step raises the objective
-    problem = LabelProblem(discriminant, margin, inner, prior, weight, first_step=relaxation)
-    return run(
+    problem = LabelProblem(discriminant, margin, inner, prior, weight, shares, first_step=relaxation)
+    out = run(
         problem,
         problem.source(),
         problem.start(),
-        stop=Stop(tol, max_rounds),
+        stop=Stop(tol, max_rounds or MAX_ROUNDS),
         executor=search.executor or Serial(),
         observers=search.observers,
     )
+    if out.status is not Status.MAX_PASSES:
+        return out
+    if max_rounds is None:
+        return replace(out, message=f"the labels did not converge in {MAX_ROUNDS} rounds; set a smaller C")
+    return replace(out, status=Status.STOPPED, message=f"stopped after max_rounds={max_rounds} label updates")

@@ -80,8 +80,8 @@ class Unit:
         return ColumnMixture(weights[order] / weights.sum(), values[order], variances[order])
 
 
-def compress(x: Array, weight: Array | None) -> Unit:
-    """Return the distinct values with their weights, or bins of them."""
+def compress(x: Array, weight: Array | None, max_points: int = MAX_POINTS) -> Unit:
+    """Return the distinct values with their weights, or bins of them where these are more than `max_points`."""
     used = ~np.isnan(x) if weight is None else ~np.isnan(x) & (weight > 0)
     if not used.any():
         return Unit(np.zeros(1), np.zeros(1), np.zeros(1))
@@ -103,16 +103,16 @@ def compress(x: Array, weight: Array | None) -> Unit:
     # single value is that of the rounding interval. With difference^2 / 12, the variance within the interval, the
     # density is 1.4 times as high, and BIC selects a component for each value
     floor = max(float(np.diff(z).min()) ** 2 / (2 * np.pi), 1e-16)
-    return Unit(*_binned(z, mass), floor, float(share.max() * len(z)), low + mean * size, std * size)
+    return Unit(*_binned(z, mass, max_points), floor, float(share.max() * len(z)), low + mean * size, std * size)
 
 
-def _binned(x: Array, weight: Array) -> tuple[Array, Array, Array]:
+def _binned(x: Array, weight: Array, max_points: int) -> tuple[Array, Array, Array]:
     """Return means, weights and variances of bins, whose widths are between those of equal weight and equal width."""
-    if len(x) <= MAX_POINTS:
+    if len(x) <= max_points:
         return x, weight, np.zeros(len(x))
     share = np.cumsum(weight) - 0.5 * weight
     position = 0.5 * share / weight.sum() + 0.5 * (x - x[0]) / (x[-1] - x[0])
-    cell = np.minimum((MAX_POINTS * position).astype(int), MAX_POINTS - 1)
+    cell = np.minimum((max_points * position).astype(int), max_points - 1)
     first = np.flatnonzero(np.diff(cell, prepend=-1))
     mass = np.add.reduceat(weight, first)
     mean = np.add.reduceat(weight * x, first) / mass

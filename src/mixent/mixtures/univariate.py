@@ -25,7 +25,7 @@ from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.driver import Event, Halt, Problem, Status, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
-from mixent.mixtures.columns import LOG_2PI, ByUnit, ColumnMixture, Grid, Unit, batches, compress
+from mixent.mixtures.columns import LOG_2PI, MAX_POINTS, ByUnit, ColumnMixture, Grid, Unit, batches, compress
 
 ROWS = 3.0  # number of rows whose scatter the prior adds to each component: columns + 2, as elsewhere
 FEW = 10.0  # total weight below which the prior is weaker
@@ -38,7 +38,12 @@ DEFAULT = Stop(1e-6, 500)
 
 
 def fit_columns(
-    units: Sequence[tuple[Array, Array | None]], max_components: int, *, stop: Stop = DEFAULT, seed: int = 0
+    units: Sequence[tuple[Array, Array | None]],
+    max_components: int,
+    *,
+    stop: Stop = DEFAULT,
+    seed: int = 0,
+    max_points: int = MAX_POINTS,
 ) -> list[ColumnMixture]:
     """Return a mixture of each unit, with 1 to `max_components` components selected by BIC, sorted by mean.
 
@@ -52,8 +57,10 @@ def fit_columns(
         `tol` and `max_passes` apply to each unit and each number of components.
     seed : int
         Seed of the random starts; all units use the same random numbers, as shares of their weight.
+    max_points : int
+        Number of distinct values of a unit from which they are grouped into bins.
     """
-    grids = [compress(np.asarray(x, dtype=float), weight) for x, weight in units]
+    grids = [compress(np.asarray(x, dtype=float), weight, max_points) for x, weight in units]
     mixtures: dict[int, ColumnMixture] = {}
     with Serial():
         for index in batches(grids, max_components):

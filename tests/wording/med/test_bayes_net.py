@@ -47,9 +47,6 @@ BAD = [
         "quantile of the margin must be a number from 0 to 1",
     ),
     ({"margin": Margin("laplace", 1.0, 0.5)}, "give either the target or the quantile of the margin; got"),
-    ({"C": 1.0, "margin": "fixed"}, "C=1.0 is not used with margin='fixed'"),
-    ({"C": 1.0, "objective": "likelihood"}, "C=1.0 is only used with objective='margin'"),
-    ({"margin": Margin("laplace", 1.0), "objective": "likelihood"}, "margin=.* is only used with objective='margin'"),
     ({"C": -1.0}, "C must be a number > 0"),
     ({"calibration": "sigmoid"}, "calibration must be one of 'temperature', 'affine', 'predictive'"),
 ]
@@ -60,6 +57,17 @@ def test_bad_options_are_refused_in_words(options, message):
     Z, y = draw(40)
     with pytest.raises(ValueError, match=message):
         MEDBayesNetClassifier(**options).fit(words(Z), np.array(["no", "yes"])[y])
+
+
+@pytest.mark.parametrize("options", [{"C": 1.0}, {"margin": Margin("laplace", 1.0)}, {"bias": "flat"}])
+def test_options_without_effect_are_named_and_have_none(options):
+    Z, y = draw(40)
+    likelihood = {"objective": "likelihood", "random_state": 0}
+    with pytest.warns(UserWarning, match="=.* has no effect; it is only used with objective='margin'"):
+        model = MEDBayesNetClassifier(**likelihood, **options).fit(words(Z), y)
+    expected = MEDBayesNetClassifier(**likelihood).fit(words(Z), y)
+    np.testing.assert_array_equal(model.predict_proba(words(Z)), expected.predict_proba(words(Z)))
+    assert model.C_ is None
 
 
 def test_tables_that_are_too_large_are_refused_with_their_numbers(monkeypatch):

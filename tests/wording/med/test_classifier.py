@@ -3,11 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
+from sklearn.decomposition import PCA
 
 from mixent import MEDClassifier
+from mixent.data import frames
 from mixent.med.margins import Laplace
-from mixent.options import RBF, Margin, Polynomial
+from mixent.options import RBF, LabelUpdates, Margin, Polynomial
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +36,20 @@ BAD = [
     ({"margin": Laplace(5.0)}, "margin must be one of"),
     ({"margin": Margin("hinge")}, "margin must be one of"),
     ({"margin": Margin("fixed", 0.0)}, "target of the margin must be a number > 0"),
-    ({"margin": Margin("laplace", quantile=0.5)}, "quantile of the margin is only used by classifiers with"),
-    ({"margin": "fixed", "C": 2.0}, "C=2.0 is not used with margin='fixed'"),
     ({"bias": 0.0}, "bias must be 'flat', or the variance of its Gaussian prior, > 0"),
     ({"bias": "none"}, "bias must be 'flat'"),
     ({"relaxation": 0.0}, "relaxation must be the step size of label updates"),
+    ({"relaxation": LabelUpdates(max_rounds=0)}, "max_rounds must be a whole number >= 1, or None; got 0"),
+    ({"relaxation": LabelUpdates(class_prior=[1.0])}, "class_prior must be 'empirical' or 2 positive numbers, one per"),
     ({"calibration": "isotonic"}, "calibration must be one of 'temperature', 'affine'"),
     ({"kernel": RBF(n_landmarks=0)}, "n_landmarks must be a whole number >= 1, or 'auto' or None"),
     ({"kernel": RBF("auto")}, "gamma must be 'scale' or a number > 0"),
     ({"kernel": Polynomial(coef0=-1.0)}, "coef0 must be a number >= 0"),
     ({"kernel": Polynomial(1.5)}, "degree must be a whole number >= 1"),
     ({"standardize": "yes"}, "standardize must be True or False"),
-    ({"standardize": False, "kernel": "precomputed"}, "standardize=False is not used with kernel='precomputed'"),
+    ({"class_weight": "equal"}, "class_weight must be None, 'balanced', or a dict of class -> weight; got 'equal'"),
+    ({"class_weight": {"yes": 0}}, "class_weight of 'yes' must be a number > 0; got 0"),
+    ({"class_weight": {"maybe": 2}}, r"contains 'maybe', which is not a class; the classes are \['no', 'yes'\]"),
     ({"tol": 0.0}, "tol must be a number > 0"),
     ({"max_iter": 0}, "max_iter must be a whole number >= 1"),
     ({"cv": 1}, "cv must be a whole number >= 2"),
@@ -55,6 +60,26 @@ BAD = [
 def test_bad_options_are_refused_in_words(two, options, message):
     with pytest.raises(ValueError, match=message):
         MEDClassifier(**options).fit(*two)
+
+
+UNUSED = [
+    ({"margin": Margin("laplace", quantile=0.5)}, "quantile=0.5 of the margin .* only used with classifiers by prob"),
+    ({"margin": "fixed", "C": 2.0}, "C=2.0 has no effect; it is only used with a margin other than"),
+    ({"standardize": False, "kernel": PCA()}, r"standardize=False .* with kernels of encoded columns; got kernel=PCA"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), UNUSED)
+def test_options_without_effect_are_named(two, options, message):
+    X = np.column_stack([two[0], 20.0 * (two[1] == "yes")])  # the hard margin needs rows that can be separated
+    with pytest.warns(UserWarning, match=message):
+        MEDClassifier(**{"C": 1.0, "calibration": None, **options}).fit(X, two[1])
+
+
+def test_a_sparse_matrix_has_a_limit(two, monkeypatch):
+    monkeypatch.setattr(frames, "MOST_DENSE", 1000)
+    with pytest.raises(ValueError, match=r"sparse matrix of 150 rows and 4 columns, which takes 0.0 GiB as an array"):
+        MEDClassifier(C=1.0).fit(csr_array(two[0]), two[1])
 
 
 def test_bad_data_is_refused_in_words(two):
@@ -93,6 +118,8 @@ def test_bad_data_is_refused_in_words(two):
     model = MEDClassifier("precomputed", C=2.0, calibration=None).fit(X @ X.T, y)
     with pytest.raises(AttributeError, match="does not encode columns"):
         model.feature_names_  # noqa: B018
+    with pytest.raises(AttributeError, match="kernel='precomputed' has no support rows in encoded columns; take the"):
+        model.support_vectors_  # noqa: B018
 
 
 def test_a_transformer_must_give_features(two):

@@ -5,6 +5,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from mixent.base.registry import entry_of
+from mixent.base.text import percent
 from mixent.med import (
     MEDClassifier,
     MEDGaussianClassifier,
@@ -54,8 +55,19 @@ def test_calibration(calibration, text):
 def test_labelled_training_rows(three):
     on_rows = entry_of(three).on_rows
     (figure,) = on_rows(three, X, Y)
-    wrong, n_support = int(np.sum(three.predict(X) != Y)), len(three.support_)
-    assert f"150 labelled training rows: {n_support} support rows, {wrong} misclassified" in figure.alt
+    wrong, n_support = int(np.sum(three.classes_[three._scores(X).argmax(axis=1)] != Y)), len(three.support_)
+    assert f"training rows: {n_support} support rows, {wrong} with a negative margin" in figure.alt
+
+
+def test_the_error_is_that_of_held_out_rows(three):
+    text = " ".join(str(three.summary()).split())
+    error = percent(three.cv_error_, 1).replace("\N{NO-BREAK SPACE}", " ")
+    assert f"Error on held-out rows: {error}, in the cross-validation of the calibration; " in text
+    assert f"the leave-one-out error is at most {100 * three.loo_estimate_:.0f}" in text
+    chosen = MEDClassifier(cv=2, calibration=None, random_state=0).fit(X, TWO)
+    assert "in the cross-validation of C; slightly optimistic" in " ".join(str(chosen.summary()).split())
+    plain = MEDClassifier(C=1, calibration=None).fit(X, TWO)
+    assert "held-out" not in str(plain.summary()) and plain.summary().facts["cv_error"] is None
 
 
 @pytest.mark.parametrize(

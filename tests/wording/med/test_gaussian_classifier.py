@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from mixent import FisherKernel, MEDGaussianClassifier
-from mixent.med import gaussian_classifier as module
 from mixent.options import RBF, GaussianPrior, Margin, Polynomial
 
 BAD = [
@@ -15,7 +14,6 @@ BAD = [
     ({"kernel": FisherKernel()}, "is a transformer; put it before this classifier in a pipeline"),
     ({"kernel": "linear"}, "kernel must be one of 'poly', 'rbf', Polynomial, RBF, .*, None; got 'linear'"),
     ({"n_kernel_components": 0, "kernel": "rbf"}, "n_kernel_components must be a whole number >= 1"),
-    ({"n_kernel_components": 3}, "n_kernel_components=3 is only used with a kernel"),
     ({"kernel": RBF(-3.0)}, "gamma must be 'scale' or a number > 0"),
     ({"kernel": Polynomial(coef0=-1.0)}, "coef0 must be a number >= 0"),
     ({"calibration": "sigmoid"}, "calibration must be one of 'temperature', 'affine', 'predictive'"),
@@ -25,8 +23,18 @@ BAD = [
         {"prior": GaussianPrior(cov=-np.eye(2))},
         "cov of the prior must be symmetric and positive definite",
     ),
-    ({"prior": GaussianPrior(0, cov=np.eye(2))}, "cov of the prior is only used with a strength > 0"),
-    ({"prior": GaussianPrior(cov=np.eye(2)), "kernel": "rbf"}, "cov of the prior is in the units of the"),
+    (
+        {"prior": GaussianPrior(covariances="round")},
+        "covariances must be one of 'full', 'diagonal', 'tied'; got 'round'",
+    ),
+]
+UNUSED = [
+    ({"n_kernel_components": 3}, "n_kernel_components=3 has no effect; it is only used with a kernel"),
+    ({"prior": GaussianPrior(0, cov=np.eye(2))}, "cov of the prior .* with a strength > 0; got strength=0"),
+    (
+        {"prior": GaussianPrior(cov=np.eye(2)), "kernel": "rbf"},
+        "cov of the prior .* with kernel=None; got kernel='rbf'",
+    ),
 ]
 
 
@@ -36,7 +44,18 @@ def test_bad_options_are_refused_in_words(ring, options, message):
         MEDGaussianClassifier(**options).fit(*ring)
 
 
-def test_bad_data_is_refused_in_words(ring, monkeypatch):
+@pytest.mark.parametrize(("options", "message"), UNUSED)
+def test_options_without_effect_are_named_and_have_none(ring, options, message):
+    X, y = ring
+    plain = {"C": 1.0, "calibration": None, "random_state": 0}
+    with pytest.warns(UserWarning, match=message):
+        model = MEDGaussianClassifier(**plain, **options).fit(X, y)
+    without = {"prior": options["prior"].strength if "prior" in options else "auto", "kernel": options.get("kernel")}
+    expected = MEDGaussianClassifier(**plain, **without).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+
+
+def test_bad_data_is_refused_in_words(ring):
     X, y = ring
     flat = np.column_stack([X, np.where(y == "in", 1.0, X[:, 0])])
     with pytest.raises(ValueError, match="class in has columns that are constant or depend on each other"):
@@ -46,6 +65,3 @@ def test_bad_data_is_refused_in_words(ring, monkeypatch):
     wide = np.random.default_rng(5).normal(size=(140, 6))
     with pytest.raises(ValueError, match="class in has a total weight of 3; 6 columns need more than 5"):
         MEDGaussianClassifier(C=1.0, prior=0.0).fit(wide[few], y[few])
-    monkeypatch.setattr(module, "MOST_COLUMNS", 5)
-    with pytest.raises(ValueError, match="X may have at most 5 encoded columns; got 6"):
-        MEDGaussianClassifier(C=1.0).fit(wide, y)

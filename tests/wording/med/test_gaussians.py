@@ -1,24 +1,11 @@
-"""Wording of med, gaussians."""
+"""Wording of med, Gaussians of classes."""
 
 import numpy as np
 import pytest
 
-from mixent.core.driver import OutsideDomainError
-from mixent.med.training_sets import GaussianTrainingSet
+from mixent.med.gaussian_training import GaussianTrainingSet
 
-from ...med.test_gaussians import draw, part, some, training_set
-
-
-def test_the_domain_ends_where_the_rows_or_the_scatter_do():
-    one = some(3, rows=4.0)
-    few = one.natural_parameters_in(one)
-    few[0] = 2.0
-    with pytest.raises(OutsideDomainError, match="a class would have a total weight of 2; 3 columns need more than 2"):
-        one.with_natural_parameters(few)
-    flat = one.natural_parameters_in(one)
-    flat[4] = -0.1
-    with pytest.raises(OutsideDomainError, match="the scatter of a class would not be positive definite"):
-        one.with_natural_parameters(flat)
+from ...med.test_gaussians import draw, part, training_set
 
 
 def test_a_class_too_small_for_its_columns_is_named():
@@ -30,6 +17,14 @@ def test_a_class_too_small_for_its_columns_is_named():
         match=r"class dog has a total weight of 2\.5; 4 columns need more than 3, .*larger prior \(now 0\.5\)",
     ):
         training_set(X, 0.5).discriminant(part(y), np.inf)
+    names = np.array(["cat", "dog"])
+    tied = GaussianTrainingSet(np.tile(X, 9), 0.0, None, None, names, structure="tied")
+    with pytest.raises(ValueError, match="the table has a total weight of 30; 36 columns need more than 35"):
+        tied.discriminant(part(y), np.inf)
+    y[:] = 1
+    diagonal = GaussianTrainingSet(X, 0.0, None, None, names, structure="diagonal")
+    with pytest.raises(ValueError, match="class cat has a total weight of 0; 4 columns need more than 0"):
+        diagonal.discriminant(part(y), np.inf)
 
 
 def test_columns_that_depend_on_each_other_are_named_with_the_class():

@@ -24,7 +24,6 @@ from ...med.test_novelty import many_values, mixed, numbers, words
         ({"margin": "fixed"}, "margin must be one of 'exponential', 'laplace', 'gaussian'; got 'fixed'"),
         ({"density": "mixture", "n_hidden": 0}, "n_hidden must be a whole number >= 1; got 0"),
         ({"density": "hmm", "n_hidden": 1.5}, "n_hidden must be a whole number >= 1; got 1.5"),
-        ({"n_hidden": 2}, "n_hidden=2 is only used with density 'mixture' and 'hmm'; got 'auto'"),
         ({"C": 0.0}, "C must be a number > 0; got 0.0"),
         ({"C": np.inf}, "C must be a number > 0; got inf"),
         ({"ess": -1}, "ess must be a number from 1e-6 to 1e5; got -1"),
@@ -34,21 +33,31 @@ from ...med.test_novelty import many_values, mixed, numbers, words
         ({"tol": 0}, "tol must be a number > 0; got 0"),
         ({"max_iter": 0}, "max_iter must be a whole number >= 1; got 0"),
         ({"margin": Margin("exponential", quantile=1.5)}, "quantile of the margin must be a number from 0 to 1"),
-        ({"margin": Margin("laplace", target=1.5)}, "target of the margin is only used by classifiers"),
         ({"contamination": 0.6}, "contamination must be a number from 0 to 0.5; got 0.6"),
         ({"contamination": float("nan")}, "contamination must be a number from 0 to 0.5; got nan"),
-        ({"objective": "bayes", "margin": "laplace"}, "margin='laplace' is only used with objective='margin'"),
-        (
-            {"objective": "bayes", "margin": Margin("exponential", quantile=0.1)},
-            "margin=.* is only used with objective='margin'",
-        ),
-        ({"objective": "bayes", "C": 2.0}, "C=2.0 is only used with objective='margin'"),
         ({"categorical": "all"}, "categorical must be 'auto' or a list"),
     ],
 )
 def test_options_are_checked_at_the_door(settings, message):
     with pytest.raises(ValueError, match=message):
         MEDNoveltyDetector(**settings).fit(numbers(10, 2))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_hidden": 2}, "n_hidden=2 has no effect; it is only used with density 'mixture' and 'hmm'; got 'auto'"),
+        ({"margin": Margin("exponential", target=1.5)}, "target=1.5 of the margin .* only used with classifiers"),
+        ({"objective": "bayes", "margin": "laplace"}, "margin='laplace' has no effect; .* with objective='margin'"),
+        ({"objective": "bayes", "C": 2.0}, "C=2.0 has no effect; it is only used with objective='margin'"),
+    ],
+)
+def test_options_without_effect_are_named_and_have_none(settings, message):
+    X = numbers(30, 2)
+    with pytest.warns(UserWarning, match=message):
+        detector = MEDNoveltyDetector(**settings).fit(X)
+    expected = MEDNoveltyDetector(objective=settings.get("objective", "margin")).fit(X)
+    np.testing.assert_array_equal(detector.decision_function(X), expected.decision_function(X))
 
 
 def test_tables_that_a_model_cannot_take():

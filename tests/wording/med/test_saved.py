@@ -56,7 +56,7 @@ def test_a_margin_that_mixent_does_not_know_is_refused(tmp_path):
         ("linear", "margin_", "is not of type MarginPrior"),
         ("linear", "schema_", "is not of type Schema"),
         ("linear", "run_", "is not of type Run"),
-        ("Gaussians", "distribution_", "is not of type ClassNormalWisharts"),
+        ("Gaussians", "distribution_", "is not of type JointDistribution"),
         ("Gaussians", "encoder_", "is not of type Encoder"),
         ("Gaussians, rbf", "components_", "is not of type KernelComponents or None"),
     ],

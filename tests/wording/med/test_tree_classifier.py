@@ -1,5 +1,6 @@
 """Wording of med, tree classifier."""
 
+import numpy as np
 import pytest
 
 from mixent import MEDTreeClassifier
@@ -48,13 +49,6 @@ BAD = [
         {"margin": Margin("laplace", quantile="a")},
         "quantile of the margin must be a number from 0 to 1, or None",
     ),
-    ({"margin": "fixed", "C": 3.0}, "C=3.0 is not used with margin='fixed', which has no upper bound; leave C out"),
-    ({"objective": "likelihood", "C": 3.0}, "C=3.0 is only used with objective='margin'"),
-    ({"objective": "likelihood", "margin": "gaussian"}, "margin='gaussian' is only used with objective='margin'"),
-    (
-        {"objective": "likelihood", "trees": Trees(structure_prior="posterior")},
-        "structure_prior='posterior' is only used with objective='margin'",
-    ),
     (
         {"tables": "integrated", "objective": "likelihood"},
         "objective='likelihood' needs tables='fixed'; got tables='integrated'",
@@ -85,6 +79,32 @@ BAD = [
 def test_bad_options_are_refused_in_words(options, message):
     with pytest.raises(ValueError, match=message):
         MEDTreeClassifier(**options).fit(*words(40))
+
+
+UNUSED = [
+    ({"objective": "likelihood", "C": 3.0}, "C=3.0 has no effect; it is only used with objective='margin'"),
+    ({"objective": "likelihood", "margin": "gaussian"}, "margin='gaussian' .* only used with objective='margin'"),
+    (
+        {"objective": "likelihood", "trees": Trees(structure_prior="posterior")},
+        "structure_prior='posterior' has no effect; it is only used with objective='margin'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), UNUSED)
+def test_options_without_effect_are_named_and_have_none(options, message):
+    X, y = words(40)
+    plain = {"objective": "likelihood", "random_state": 0}
+    with pytest.warns(UserWarning, match=message):
+        model = MEDTreeClassifier(**{**plain, **options}).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), MEDTreeClassifier(**plain).fit(X, y).predict_proba(X))
+
+
+def test_edges_are_explained_with_fixed_tables_only():
+    X, y = words(40)
+    model = MEDTreeClassifier("integrated", C=1.0, calibration=None).fit(X, y)
+    with pytest.raises(ValueError, match="by='edge' needs tables='fixed' and n_trees=1; explain by column"):
+        model.explain(X, by="edge")
 
 
 def test_bad_data_is_refused_in_words(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 from mixent.core.driver import OutsideDomainError
 from mixent.med.wishart import Wishart
 
-from ...med.test_wishart import some
+from ...med.test_wishart import some, tied
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,15 @@ def test_outside_the_domain(T, message):
         Wishart(T, 2)
     with pytest.raises(OutsideDomainError, match=message):
         some(2).with_natural_parameters(T)
+
+
+def test_outside_the_domain_of_other_structures():
+    with pytest.raises(OutsideDomainError, match="a Gaussian of 2 independent columns needs .* total weight above 0"):
+        Wishart(np.r_[-1.0, np.zeros(2), np.ones(2)], 2, diagonal=True)
+    several = tied()
+    with pytest.raises(
+        OutsideDomainError, match="a class needs finite parameters and a total weight above 0; it would"
+    ):
+        several.with_natural_parameters(-several.T)
+    with pytest.raises(OutsideDomainError, match="the scatter would not be positive definite"):
+        several.with_natural_parameters(several.T * np.tile([1.0, 9.0, 9.0], 3))

@@ -51,18 +51,18 @@ class Ellipses(Short):
 class BoundaryDisplay(Display):
     """Decision boundary of a classifier in two columns, with margins and support rows.
 
-    With two classes, the boundary is where the discriminant function f is zero, and the dotted line of each class is
-    where f equals the expected margin: rows of the class beyond it have a multiplier of zero. With more classes, the
-    regions of the classes are drawn. Rings mark support rows, whose multiplier is not zero. Ellipses are Gaussians,
+    With two classes, the boundary is where `decision_function` is zero, and the dotted line of each class is where the
+    discriminant function, which is `decision_function` without the offset of the calibration, equals the expected
+    margin: rows of the class beyond it have a multiplier of zero. With more classes, the regions of the classes are
+    drawn. Rings mark support rows, whose multiplier is not zero. Ellipses are Gaussians,
     solid after discrimination and dashed before.
 
-    The boundary is that of `decision_function`, or of the probabilities for classifiers without it. A calibration that
-    changes the threshold ("affine", "predictive", `adjust_priors`) is not included.
+    The boundary is that of `decision_function`, or of the probabilities for classifiers without it.
     """
 
     grid: Grid  # (G,) first and (G,) second column
     scores: np.ndarray  # (G, G) f of two classes, else (G, G, C); at [second, first]
-    margin: float | None  # prior expectation of the margin; None: no margins, or more than two classes
+    margin: float | None  # prior expectation of the margin; None: `scores` have no margins, or more than two classes
     points: np.ndarray  # (n, 2)
     point_class: np.ndarray  # (n,) class index; -1 without a label
     support: np.ndarray  # (n,) bool: whether the multiplier is not zero
@@ -70,6 +70,7 @@ class BoundaryDisplay(Display):
     names: tuple[str, str]
     before: Ellipses | None = None  # Gaussians before discrimination
     after: Ellipses | None = None  # Gaussians of the fitted model
+    offset: float = 0.0  # `scores` of a row whose discriminant function is zero
 
     @classmethod
     @draws
@@ -124,6 +125,7 @@ class BoundaryDisplay(Display):
             names,
             before,
             after,
+            _offset(model),
         )
 
     def size(self) -> tuple[float, float]:
@@ -152,7 +154,7 @@ class BoundaryDisplay(Display):
         if self._has_margins():
             for side, sign in enumerate((-1, 1)):
                 style = {"colors": [darker(color(side))], "linewidths": 1.1, "linestyles": [(0, (1, 1.5))]}
-                draw_level(ax, self.grid, f, sign * self.margin, zorder=3, **style)  # type: ignore[operator]
+                draw_level(ax, self.grid, f, self.offset + sign * self.margin, zorder=3, **style)  # type: ignore[operator]
 
     def _draw_regions(self, ax: Any) -> None:
         best = self.scores.argmax(axis=2)
@@ -199,9 +201,14 @@ def _scores(model: BaseEstimator, mesh: Any) -> np.ndarray:
 
 
 def _margin(model: BaseEstimator) -> float | None:
-    if not isinstance(model, MEDBase) or len(model.classes_) != 2:
+    if not isinstance(model, MEDBase) or len(model.classes_) != 2 or not model._has_plain_scores():
         return None
     return float(model.margin_.mean(0.0))
+
+
+def _offset(model: BaseEstimator) -> float:
+    """Difference between the decision function and the discriminant function of two classes."""
+    return 0.0 if _margin(model) is None else float(np.diff(model.calibration_.score_offset)[0])
 
 
 def _point_classes(model: BaseEstimator, y: ArrayLike | None, n_rows: int) -> np.ndarray:
@@ -236,9 +243,10 @@ def _gaussians(model: BaseEstimator, swapped: bool) -> tuple[Ellipses | None, El
 def _in_units(model: BaseEstimator, gaussians: Any, swapped: bool) -> Ellipses:
     """Means and covariances S / N in the units of the two columns."""
     center, scale = model.encoder_.center, model.encoder_.scale
-    means = np.array([center + scale * gaussian.mean[:2] for gaussian in gaussians])
-    encoded = [(gaussian.root @ gaussian.root.T / gaussian.rows)[:2, :2] for gaussian in gaussians]
-    return _swap(Ellipses(means, np.array([np.outer(scale, scale) * cov for cov in encoded])), swapped)
+    pairs = [pair for gaussian in gaussians for pair in gaussian.gaussians]
+    means = np.array([center + scale * mean[:2] for mean, _ in pairs])
+    covs = np.array([np.outer(scale, scale) * cov[:2, :2] for _, cov in pairs])
+    return _swap(Ellipses(means, covs), swapped)
 
 
 def _swap(ellipses: Ellipses, swapped: bool) -> Ellipses:

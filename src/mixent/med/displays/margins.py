@@ -35,8 +35,8 @@ def check_margins(est: BaseEstimator) -> None:
 class MarginsDisplay(Display):
     """Margins of the labelled training rows of a classifier by maximum entropy discrimination.
 
-    The margin is the score of the row's class minus the highest score of another class. Only support rows determine the
-    boundary.
+    The margin is the score of the row's class minus the highest score of another class; scores are the discriminant
+    functions, without the offsets of the calibration. Only support rows determine the boundary.
     """
 
     margin: np.ndarray  # (n,)
@@ -58,9 +58,7 @@ class MarginsDisplay(Display):
         if len(y) != est.n_rows_:
             raise ValueError(f"X and y must be the {est.n_rows_} rows that the model was fitted to; got {len(y)} rows")
         labelled = labelled_rows(y)
-        scores = est.decision_function(X)
-        scores = np.stack([-scores, scores], axis=1) / 2 if scores.ndim == 1 else scores
-        scores = scores[labelled]
+        scores = est._scores(X)[labelled]
         rows, own = np.arange(labelled.sum()), encode(y[labelled], est.classes_)
         own_scores = scores[rows, own]
         scores[rows, own] = -np.inf
@@ -90,7 +88,7 @@ class MarginsDisplay(Display):
             ax.bar(edges[:-1], support, color=color(0), label=f"Support rows: {support.sum()}", **style)
         if others.any():
             ax.bar(edges[:-1], others, bottom=support, color=PALE, label=f"Other rows: {others.sum()}", **style)
-        ax.axvline(0, color=INK, lw=1, zorder=3, label=f"Misclassified (left of 0): {self.n_wrong}")
+        ax.axvline(0, color=INK, lw=1, zorder=3, label=f"Negative margin: {self.n_wrong}")
         label = f"Expected margin: {self.expected:.3g}"
         ax.axvline(self.expected, color=INK, lw=1, ls=(0, (4, 3)), zorder=3, label=label)
         ax.set(xlabel="Margin (own class score minus highest other class score)", ylabel="Number of training rows")
