@@ -237,7 +237,7 @@ def test_a_step_is_the_minimum_of_the_local_problem(margin, bias_variance, monke
             Q = np.diag(np.r_[np.ones(len(root)), np.full(2, 1.0 / bias_variance + 1e-8 * weight.sum())])
             g = np.r_[np.zeros(len(root)), (here.bias - problem.prior.bias) / bias_variance]
             A = np.concatenate([vectors * root, every.B], axis=1)
-            v = local_minimum(Q, g, A, m, weight[every.index[0]], margin)
+            v, _ = local_minimum(Q, g, A, m, weight[every.index[0]], margin)
             predicted = m + A @ v
             direction = problem.memo["direction"]  # of which the step is a part if the domain ends before
             changes = [part.hessian_product(step) for part, step in zip(here.parts, direction.steps)]

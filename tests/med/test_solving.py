@@ -450,7 +450,7 @@ class LocalProblem:
         return self.w @ (self.margin.potential(lam) - lam * self.m) - 0.5 * rest @ np.linalg.solve(self.Q, rest)
 
     def solved(self):
-        return local_minimum(self.Q, self.g, self.A, self.m, self.w, self.margin)
+        return local_minimum(self.Q, self.g, self.A, self.m, self.w, self.margin)[0]
 
 
 @pytest.mark.parametrize("margin", [*MARGINS, Gaussian(1e2), Exponential(0.5, 0.2)], ids=repr)
@@ -480,7 +480,7 @@ def test_a_local_problem_without_a_term_for_the_bias_is_solved():
     ones = np.column_stack([X, np.ones(len(X))])
     A = (2 * belief[:, [1]] - 1) * ones
     for margin in (Exponential(3.0), Exponential(1e4)):
-        v = local_minimum(np.diag([1.0, 1.0, 1.0, 0.0]), np.zeros(4), A, np.zeros(len(X)), weight, margin)
+        v, _ = local_minimum(np.diag([1.0, 1.0, 1.0, 0.0]), np.zeros(4), A, np.zeros(len(X)), weight, margin)
         peer = linear(X, belief, weight, margin)
         value = 0.5 * v[:3] @ v[:3] + margin.loss(A @ v).sum()
         assert value == pytest.approx(peer.minimum, rel=1e-6)

@@ -408,6 +408,6 @@ class SequentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fami
         Q = np.diag(np.r_[np.ones(r), np.full(G, 1.0 / problem.bias_variance + PROXIMAL * total.weight)])
         g = np.r_[np.zeros(r), (params.bias - problem.prior.bias) / problem.bias_variance]
         A = np.concatenate([vectors * root, every.B], axis=1)
-        v = local_minimum(Q, g, A, m, constraints.weight[every.index[0]], problem.margin, self.precision)
+        v, _ = local_minimum(Q, g, A, m, constraints.weight[every.index[0]], problem.margin, self.precision)
         from_prior = every.weighted_features(vectors @ (v[:r] / root))
         return problem.step(params, tuple(step * (a + b) for a, b in zip(to_prior, from_prior)), step * v[r:])

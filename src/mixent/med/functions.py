@@ -33,6 +33,7 @@ from mixent.med.exponential_family import (
 from mixent.med.exponential_family_solving import JointSolution, balance_multipliers, solve, stats_at
 from mixent.med.families import Distribution
 from mixent.med.features import RowFeatures
+from mixent.med.interior_point import local_minimum
 from mixent.med.margins import Fixed, MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
 
@@ -45,6 +46,7 @@ LARGE_C, MAX_FACTORED = 1e3, 3000  # C from which a kernel matrix is factored, a
 TILE = 1024  # rows and columns of a kernel matrix computed at once
 MAX_DOUBLE, MAX_SINGLE = 8000, 40_000  # active rows whose kernel matrix is stored in double and in single precision
 LONGEST = 4.0  # length of a step
+MAX_LOCAL = 5e7  # constraints times squared parameters up to which an interior-point method is used
 REFINEMENTS = 5  # Newton steps of the multipliers
 NEAR = 1.0 - 1e-12  # share of their upper bound that multipliers may reach
 FLAT, LENGTH = 1e-3, 1e-2  # share of the initial slope that counts as zero, and relative precision of a step's length
@@ -368,21 +370,66 @@ class FunctionProblem(ExponentialFamilyProblem):
             change, bias_step = to_multipliers, 0.0 * bias_step
             length = self.best_length(params, change, bias_step) or 0.0
         length *= step
-        moved = GaussianFunctions(part.T + length * change.T, self.gram, part.mean + length * change.mean)
-        return JointDistribution((moved,), params.bias + length * bias_step)
+        changed = GaussianFunctions(part.T + length * change.T, self.gram, part.mean + length * change.mean)
+        return JointDistribution((changed,), params.bias + length * bias_step)
 
-    def with_newton_multipliers(self, solution: JointSolution, search: Search) -> JointSolution:
-        """The solution with multipliers of further Newton steps, while its gap is too large and theirs smaller.
+    def refined(self, solution: JointSolution, search: Search) -> JointSolution:
+        """The solution with more precise multipliers, while its gap is too large and theirs smaller.
 
-        Where C is large, the margins determine the multipliers less precisely than the conditions of the optimum do:
-        u'(λ) = m(λ) + b  for positive multipliers, and the equality of the bias.
+        Where C is large, the margins determine the multipliers less precisely than the conditions of the optimum do.
         """
+        enough = search.gap * float(self.constraints.weight.sum())
+        if isinstance(self.margin, Fixed) or solution.minimum - (solution.dual or 0.0) <= enough:
+            return solution
+        solution = self._with_newton_multipliers(solution, enough)
+        if solution.minimum - (solution.dual or 0.0) > enough and self._is_local():
+            solution = self._with_newton_multipliers(self._by_interior_point(solution), enough)
+        return solution
+
+    def _is_local(self) -> bool:
+        """Whether the problem is small enough for an interior-point method in the coefficients of the functions."""
+        gram, constraints = self.gram, self.constraints
+        if not isinstance(gram, LinearGram):
+            return False
+        n_parameters = (gram.X.shape[1] + 1) * constraints.pattern.shape[1]
+        return np.count_nonzero(constraints.effective) * n_parameters**2 <= MAX_LOCAL
+
+    def _by_interior_point(self, solution: JointSolution) -> JointSolution:
+        """The solution by the interior-point method, where its dual is larger: the local problem is the problem."""
+        gram, constraints, bias = self.gram, self.constraints, solution.joint.bias
+        assert isinstance(gram, LinearGram)
+        t, k = index = np.nonzero(constraints.effective & (constraints.weight > 0)[:, None])
+        coef = constraints.coefficients(t, k)
+        X = np.concatenate([gram.X, np.ones((gram.n_rows, 1))], axis=1)[t]
+        p, G = X.shape[1], coef.shape[1]
+        weight = constraints.weight[t]
+        bias_curvature = 1.0 / self.bias_variance + PROXIMAL * float(constraints.weight.sum())
+        Q = np.diag(np.tile(np.r_[np.ones(p - 1), bias_curvature], G))
+        start = np.concatenate([solution.joint.parts[0].T, bias[None]])
+        g = np.concatenate([start[:-1], bias[None] / self.bias_variance])
+        A = (coef[:, :, None] * X[:, None]).reshape(len(t), G * p)
+        v, positive = local_minimum(Q, g.T.ravel(), A, self.margins(solution.joint)[index], weight, self.margin)
+        changed = start + v.reshape(G, p).T
+        joint = JointDistribution((GaussianFunctions(changed[:-1], gram),), changed[-1])
+        lam = np.zeros(constraints.signs.shape)
+        lam[index] = positive
+        lam = balance_multipliers(self, lam)
+        dual = self.dual(joint, stats_at(self, lam))
+        if dual <= (solution.dual or -np.inf):
+            return solution
+        loss = np.where(constraints.imposed, self.margin.loss(self.margins(joint)), 0.0)
+        minimum = self.divergence(joint) + float(constraints.weight @ loss.sum(axis=1))
+        if minimum > solution.minimum:
+            joint, minimum = solution.joint, solution.minimum
+        return replace(solution, joint=joint, multipliers=lam, minimum=minimum, dual=dual)
+
+    def _with_newton_multipliers(self, solution: JointSolution, enough: float) -> JointSolution:
+        """Newton steps for  u'(λ) = m(λ) + b,  the conditions of positive multipliers, and the equality of the bias."""
         constraints, bias, lam = self.constraints, solution.joint.bias, solution.multipliers
         weight = constraints.weight
         bias_curvature = 1.0 / self.bias_variance + PROXIMAL * float(weight.sum())
         for _ in range(REFINEMENTS):
-            gap = solution.minimum - (solution.dual or 0.0)
-            if isinstance(self.margin, Fixed) or gap <= search.gap * float(weight.sum()):
+            if solution.minimum - (solution.dual or 0.0) <= enough:
                 break
             active = self.active_set(solution.joint, self.curvature(lam))
             alpha = constraints.output_weights(weight[:, None] * lam)
@@ -515,7 +562,7 @@ class FunctionDiscriminant(Discriminant):
             start = self._approach(problem, search)
         else:
             start = JointDistribution((start.parts[0].of_gram(problem.gram),), start.bias)
-        solution = problem.with_newton_multipliers(solve(problem, search, start), search)
+        solution = problem.refined(solve(problem, search, start), search)
         lam = solution.multipliers if label is None else multipliers_by_pair(solution.multipliers, label)
         scores = problem.training_scores(solution.joint) @ self.contrast.T
         return Solution(scores, lam, solution.minimum, solution.dual, solution.run, solution.joint)
@@ -571,9 +618,9 @@ def _sample(gram: Gram, constraints: Constraints) -> np.ndarray | None:
     """Every fourth row of each class; None: the rows are few, or the functions linear."""
     if isinstance(gram, LinearGram) or gram.n_rows < MANY_ROWS:
         return None
-    push = constraints.output_weights(np.ones(constraints.signs.shape) * constraints.imposed)
+    weights = constraints.output_weights(np.ones(constraints.signs.shape) * constraints.imposed)
     used = np.flatnonzero((constraints.weight > 0) & constraints.effective.any(axis=1))
-    groups = (np.round(push[used], 6) @ np.arange(1.0, push.shape[1] + 1)).round(6)
+    groups = (np.round(weights[used], 6) @ np.arange(1.0, weights.shape[1] + 1)).round(6)
     return np.sort(used[np.lexsort((np.random.default_rng(0).random(len(used)), groups))[::SHARE]])
 
 

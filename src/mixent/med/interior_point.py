@@ -38,8 +38,8 @@ class Iterate:
 
 def local_minimum(
     Q: Array, g: Array, A: Array, m: Array, weight: Array, margin: MarginPrior, precision: float = 1e-13
-) -> Array:
-    """The minimizing step v (p,).
+) -> tuple[Array, Array]:
+    """The minimizing step v (p,), and the multipliers (K,), those below their slack as zero.
 
     Q (p, p) is positive semi-definite, A is (K, p), the weights are positive; `precision` is the relative
     complementarity λ z at the end.
@@ -60,7 +60,7 @@ class _InteriorPoint:
         h = np.maximum(regular - m, 1.0 / distance) if self.bounded else np.zeros(len(m))
         self.current = Iterate(np.zeros(len(g)), lam, np.maximum(m - regular + h, 1.0), h, distance)
 
-    def minimize(self, precision: float) -> Array:
+    def minimize(self, precision: float) -> tuple[Array, Array]:
         smallest, n_stalled = np.inf, 0
         for _ in range(MAX_ITER):
             self._compute_residuals()
@@ -73,7 +73,8 @@ class _InteriorPoint:
             if n_stalled == STALLED and error < 1e-6 * (1.0 + float(lam.mean())):
                 break
             self._iterate()
-        return self.current.v
+        x = self.current
+        return x.v, np.where(x.lam > x.z, x.lam, 0.0)
 
     def _compute_residuals(self) -> None:
         """The residual of each optimality condition at the current iterate."""
