@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mixent
-from mixent import MEDClassifier, MixtureClassifier, TunedClassifier
+from mixent import MEDClassifier, MEDTreeClassifier, MixtureClassifier, TunedClassifier
 from mixent.base import background
 from mixent.base.background import N_BACKGROUND, Background
 from mixent.base.capabilities import cells_of
@@ -20,6 +20,7 @@ from mixent.base.registry import entries
 from mixent.comparison.candidates import recipes
 from mixent.comparison.shape import read_table, shape_of
 from mixent.data import Table, read_features, read_labels
+from mixent.options import Tables
 
 from .subjects import FOUND, SUBJECTS, N, without_uniform
 
@@ -168,6 +169,26 @@ def test_exact_contributions_are_the_shapley_values(n_classes, monkeypatch):
     assert exact.method == "exact" and shapley.method == "model-agnostic (Shapley values)"
     np.testing.assert_allclose(exact.parts, shapley.parts, atol=1e-9)
     np.testing.assert_allclose(exact.baseline, shapley.baseline, atol=1e-9)
+
+
+@pytest.mark.parametrize("trees", ["separate", "shared"])
+def test_the_terms_of_trees_add_up_by_edge(trees):
+    model = MEDTreeClassifier(Tables(continuous="gaussian"), C=1.0, cv=2, trees=trees, random_state=0).fit(TABLE, LABEL)
+    why = model.explain(TABLE[:9], by="edge")
+    adds_up(model, why, TABLE[:9])
+    assert why.by == "edge" and why.method == "exact" and why.parts.shape == (9, 4 + 6)
+    assert why.names[:5] == (*COLUMNS, "size – age") and len(set(why.names)) == 10
+    texts = why.values()
+    assert texts[0][1] == "missing" and texts[0][4] == f"{texts[0][0]}, missing"
+    changed = TABLE[:9].assign(color="green")  # only the terms of this column change
+    both = model.explain(changed, "yes", "no", by="edge").parts - model.explain(TABLE[:9], "yes", "no", by="edge").parts
+    touched = np.array(["color" in name for name in why.names])
+    np.testing.assert_allclose(both[:, ~touched], 0, atol=1e-12)
+    assert (np.abs(both[:, touched]).max(axis=0) > 1e-6).all()
+    log_odds = np.diff(model._explained_log_proba(model.background_.table))[:, 0]
+    baseline = model.explain(TABLE[:9], "yes", "no", by="edge").baseline  # of the average row, whatever the row
+    np.testing.assert_allclose(baseline, np.full(9, log_odds.mean()), rtol=1e-9)
+    np.testing.assert_allclose(model.explain(TABLE[:9]).log_odds, why.log_odds, atol=1e-9)
 
 
 def test_contributions_do_not_depend_on_blocks(monkeypatch):

@@ -29,6 +29,7 @@ def having(option):
 DIFFERENT = {  # options of one name and several defaults
     "bias": "naive Bayes has a good one to begin with, and a flat prior would lose it",
     "C": "a novelty detector has no labels to choose it by",
+    "calibration": "hidden Markov stacks have class priors in place of offsets",
     "class_prior": "a fuser is not trained on the rows it sees: its priors are those of the sources' training",
     "covariance": "classifiers choose theirs; sequences have few steps for a full matrix in each state",
     "init": "a hidden Markov model starts from segments of time where it can",

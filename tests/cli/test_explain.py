@@ -35,6 +35,15 @@ def test_explain_adds_up_and_is_sorted(mixent, stock, X):
     assert parts["color"]["value"] == X["color"][3] and parts["size"]["value"] == f"{X['size'][3]:.6g}"
 
 
+def test_explain_a_discriminant_by_its_terms(mixent, stock, X):
+    y = read_frame(stock / "data.csv")["class"]
+    model = mx.MEDClassifier(C=1.0, calibration=None).fit(X, y)
+    mx.save(model, "m.mixent")
+    text = " ".join(mixent("explain", "m.mixent", "{stock}/data.csv", "--row", "3").stdout.split())
+    why = model.explain(X.iloc[[3]])
+    assert why.method == "exact" and f"{why.log_odds[0]:+.3f}" in text and why.about.split(".")[0] in text
+
+
 def test_explain_a_label_and_several_rows(mixent, stock, X):
     args = ("explain", "{stock}/maxent.mixent", "{stock}/data.csv", "--row", "0", "--row", "1", "--label", "no")
     result = mixent(*args, "-o", "why.csv")

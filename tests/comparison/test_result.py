@@ -247,7 +247,8 @@ def test_one_verdict_for_one_pair():
 
 
 def test_who_explains_by_column():
-    assert explains_columns(MaxEntClassifier()) and not explains_columns(MEDClassifier())
+    assert explains_columns(MaxEntClassifier()) and explains_columns(MEDClassifier())
+    assert not explains_columns(MEDClassifier("rbf"))
     assert not explains_columns(MaxEntStackingClassifier([("a", MEDClassifier())]))
 
 

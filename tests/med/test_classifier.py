@@ -303,7 +303,7 @@ def test_a_grid_search_may_try_options_without_effect(two):
     grid = {"margin": ["laplace", "fixed"], "C": [0.1, 1.0]}
     apart = two[0] + 20.0 * (two[1] == "yes")[:, None]
     search = GridSearchCV(MEDClassifier(calibration=None), grid, cv=2, error_score="raise")
-    with pytest.warns(UserWarning, match="C=.* has no effect"):
+    with pytest.warns(UserWarning, match="C="):
         search.fit(apart, two[1])
     assert len(search.cv_results_["params"]) == 4
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -159,15 +159,22 @@ def explain_table(model: Any, X: Any, label: Any, rival: Any) -> Explanation:
     terms = model._column_terms(table)
     if terms is not None:
         terms = terms - model._column_terms(model.background_.table).mean(axis=0)
-        every = np.arange(table.n_rows)
-        parts = terms[every, :, rivals.ours] - terms[every, :, rivals.theirs]
-        baseline = rivals.log_odds(log_proba(table), every) - parts.sum(axis=1)
-        return rivals.explanation(baseline, parts, names, "column", "average row", EXACT, values)
+        return explain_terms(terms, log_proba(table), rivals, names, "column", values)
     games = Games.of(table.n_rows, model.background_.n_rows, len(names))
     mix = partial(mixed, table=table, background=model.background_)
     baseline, parts = play(games, lambda index: log_proba(mix(index)), rivals)
     method = shapley_name(AGNOSTIC, games.plan.sampled)
     return rivals.explanation(baseline, parts, names, "column", "average row", method, values)
+
+
+def explain_terms(
+    terms: Array, log_proba: Array, rivals: Rivals, names: Sequence[str], by: str, values: Callable[[], list[list[str]]]
+) -> Explanation:
+    """The explanation of log probabilities (n, C) that are a sum of terms (n, K, C) relative to the average row."""
+    every = np.arange(len(terms))
+    parts = terms[every, :, rivals.ours] - terms[every, :, rivals.theirs]
+    baseline = rivals.log_odds(log_proba, every) - parts.sum(axis=1)
+    return rivals.explanation(baseline, parts, names, by, "average row", EXACT, values)
 
 
 def play(games: Games, log_proba: Callable[[np.ndarray], Array], rivals: Rivals) -> tuple[Array, Array]:

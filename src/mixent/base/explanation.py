@@ -51,7 +51,7 @@ class Explanation(Result):
         Part of each component, column or classifier; a positive part is evidence for the label.
     names : (K,) tuple of str
         Of the parts.
-    by : "component", "column" or "classifier"
+    by : "component", "column", "classifier" or "edge"
         What the parts belong to.
     baseline_name : str
         "class priors" or "average row".

@@ -34,7 +34,7 @@ class Case:
     probability: float
     rival: Hashable
     log_odds: float  # nats
-    by: str  # "component", "column" or "classifier"
+    by: str  # "component", "column", "classifier" or "edge"
     about: str  # how the parts were computed
     parts: list[tuple[str, str, float]]  # name, what the row holds (or the class of a component), nats
 
@@ -69,8 +69,8 @@ def explain(
         str | None, typer.Option(metavar="CLASS", help="Class to explain (default: the most probable of each row).")
     ] = None,
     by: Annotated[
-        Literal["column", "component", "classifier"],
-        typer.Option(help="What contributes: columns, components (mixtures) or classifiers (stack)."),
+        Literal["column", "component", "classifier", "edge"],
+        typer.Option(help="What contributes: columns, components (mixtures), classifiers (stack) or edges (trees)."),
     ] = "column",
     output: Annotated[
         Path | None,

@@ -61,7 +61,7 @@ def read_source(estimator: Any, X: Any, *, reset: bool) -> Source:
 
 
 def _reads_sparse(estimator: Any) -> bool:
-    """Whether its tags say so; rows for an estimator without tags were accepted by another one."""
+    """Whether its tags allow it; an estimator without tags reads rows for another one."""
     return not hasattr(estimator, "__sklearn_tags__") or estimator.__sklearn_tags__().input_tags.sparse
 
 

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from mixent.base.capabilities import able, no
+from mixent.base.capabilities import able, no, yes
 from mixent.base.delegation import features_for
 from mixent.base.kernels import (
     RBF,
@@ -428,6 +428,8 @@ class MEDClassifier(MEDBase):
         tags.input_tags.sparse = True
         if precomputed:
             return able(tags, missing=MATRIX, mixed=no(MATRIX), explanations=no(MATRIX))
+        if isinstance(self.kernel, Linear) or (isinstance(self.kernel, str) and self.kernel == "linear"):
+            tags = able(tags, explanations=yes("by column", exact=True))
         return able(tags, missing=FILLED)
 
 

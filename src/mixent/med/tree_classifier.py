@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.capabilities import able
-from mixent.base.params import RandomState, warn_unused
+from mixent.base.background import column_values, explain_terms
+from mixent.base.capabilities import able, yes
+from mixent.base.explanation import Explanation, Rivals
+from mixent.base.params import RandomState, check_choice, warn_unused
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress
@@ -235,7 +238,8 @@ class MEDTreeClassifier(MEDModelBase):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        return able(tags, missing="a missing value is left out, with its edges")
+        explanations = yes("by column, model-agnostic; or by edge")
+        return able(tags, missing="a missing value is left out, with its edges", explanations=explanations)
 
     def _check(self) -> None:
         self._check_common()
@@ -361,6 +365,52 @@ class MEDTreeClassifier(MEDModelBase):
             structure.edges if isinstance(structure, SingleTree) else structure.best for structure in self._structures()
         ]
         return [[(names[u], names[v]) for u, v in edges] for edges in trees]
+
+    def explain(self, X: TableLike, label: Any = None, rival: Any = None, *, by: str = "column") -> Explanation:
+        """Contribution of each column, or of each edge, to the log-odds of one class against another.
+
+        By column: Shapley values, the mean change of the log-odds when the value of a column replaces that of a
+        training row, over `background_` (at most 50 training rows) and over orders of the columns. By edge: the terms
+        of the model itself, relative to their means over `background_`: the log-probability of each column alone, and
+        of each edge its probability times the log-ratio of the pair to both alone.
+
+        Parameters
+        ----------
+        X : table of n rows
+        label : class label, optional
+            The class to explain (default: the most probable class of each row).
+        rival : class label, optional
+            The class it is compared with (default: the most probable other class of each row).
+        by : {"column", "edge"}, default="column"
+            "edge" needs fixed tables and one tree for each class.
+
+        Returns
+        -------
+        Explanation
+            The log-odds in nats, those of the average row, and the contribution of each column or edge relative to it,
+            which add up exactly.
+        """
+        check_choice("by", by, ("column", "edge"))
+        if by == "column":
+            return super().explain(X, label, rival)
+        check_is_fitted(self)
+        if self.model_.tables is None or self.model_.is_mixture:
+            raise ValueError("by='edge' needs tables='fixed' and n_trees=1; explain by column")
+        assert self.background_ is not None
+        table = self.background_.read(X)
+        log_proba = self._explained_log_proba(table)
+        rivals = Rivals.of(log_proba, self.classes_, label, rival, X)
+        average = self.model_.terms(self.distribution_, self.background_.table).mean(axis=0)
+        terms = self.calibration_.slope * (self.model_.terms(self.distribution_, table) - average)
+        names, pairs = self.column_names_, list(combinations(range(len(self.column_names_)), 2))
+        labels = [*names, *(f"{names[u]} – {names[v]}" for u, v in pairs)]
+        owners = table.schema.owners
+
+        def values() -> list[list[str]]:
+            rows = [[row[owner] for owner in owners] for row in column_values(table)]
+            return [[*row, *(f"{row[u]}, {row[v]}" for u, v in pairs)] for row in rows]
+
+        return explain_terms(terms, log_proba, rivals, labels, "edge", values)
 
     def _scores(self, X: TableLike) -> Array:
         check_is_fitted(self)

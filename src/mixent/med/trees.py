@@ -19,6 +19,7 @@ from mixent.med.latent import LatentProblem, LatentSolution, alternate_steps
 from mixent.med.margins import MarginPrior
 from mixent.med.model_training_sets import ModelDiscriminant, ModelTrainingSet, members, prior_bias
 from mixent.med.solving import Search, Solution
+from mixent.med.spanning_trees import unpacked
 from mixent.med.training_sets import Subset, in_batches
 from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_mixture import fit_tree_mixture
@@ -63,6 +64,27 @@ class TreeModel(Short):
         parts = joint.parts * len(self.class_of) if len(joint.parts) == 1 else joint.parts
         log_probs = [phi.dot(part.mean) + phi.offset for phi, part in zip(self.features(cells), parts)]
         return np.column_stack(log_probs) + self.contrast @ joint.bias
+
+    def terms(self, joint: JointDistribution, table: Table) -> Array:
+        """(n, columns + edges, C) terms of the columns alone and of the edges u < v, whose sum is the score of a class.
+
+        For a single tree, or distribution over trees, of each class with fixed tables.
+        """
+        assert self.tables is not None and not self.is_mixture
+        cells, layout = self.columns(table), self.columns.layout
+        parts = joint.parts * self.n_classes if len(joint.parts) == 1 else joint.parts
+        first = np.triu_indices(layout.n, 1)[0]
+        terms = np.empty((len(cells), layout.n + len(first), self.n_classes))
+        for c, (tables, part) in enumerate(zip(self.tables, parts)):
+            terms[:, : layout.n, c] = np.add.reduceat(cells * tables.log_marginals, layout.starts, axis=1)
+            shares = unpacked(part.mean, layout.n)
+            for a in range(layout.n - 1):
+                span = slice(layout.starts[a], layout.starts[a] + layout.sizes[a])
+                by_cell = (cells[:, span] @ tables.log_ratios[span]) * cells
+                terms[:, layout.n + np.flatnonzero(first == a), c] = (
+                    np.add.reduceat(by_cell, layout.starts, axis=1)[:, a + 1 :] * shares[a, a + 1 :]
+                )
+        return terms
 
     def scores(self, joint: JointDistribution, table: Table) -> Array:
         """(n, C) scores of the rows of a table."""

@@ -82,7 +82,7 @@ DISCRIMINATIONS = [
                     objective="likelihood", C="auto", margin__quantile=0.3
                 ),
             },
-            warns=UserWarning,
+            warns=(UserWarning, "only used with objective='margin'"),
         ),
         *refused(
             ValueError,
@@ -230,7 +230,7 @@ KINDS = "density must be one of 'auto', 'product', 'tree', 'gaussian', 'mixture'
 NOVELTY = [
     *refused(ValueError, KINDS, option(detect, "density", "forest", None, 3)),
     *refused(ValueError, f"n_hidden {COUNT}", option(detect, "n_hidden", 0, 1.5, None, density="mixture")),
-    *defined(finite, option(detect, "n_hidden", 2), warns=UserWarning),
+    *defined(finite, option(detect, "n_hidden", 2), warns=(UserWarning, "n_hidden=2 has no effect")),
     *refused(ValueError, "objective must be one of 'margin', 'bayes'", option(detect, "objective", "map", None)),
     *refused(ValueError, "margin must be one of", option(detect, "margin", "fixed", "hinge", None)),
     *refused(ValueError, "quantile of the margin must be", option(detect, "margin__quantile", -0.1, 2, nan, "x")),
@@ -239,7 +239,7 @@ NOVELTY = [
     *refused(
         ValueError, "contamination must be a number from 0", option(detect, "contamination", -0.1, 0.6, nan, "auto")
     ),
-    *defined(finite, option(detect, "C", 2.0, objective="bayes"), warns=UserWarning),
+    *defined(finite, option(detect, "C", 2.0, objective="bayes"), warns=(UserWarning, "C=2.0 has no effect")),
     *refused(
         ValueError,
         "",

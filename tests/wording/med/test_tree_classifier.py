@@ -100,6 +100,13 @@ def test_options_without_effect_are_named_and_have_none(options, message):
     np.testing.assert_array_equal(model.predict_proba(X), MEDTreeClassifier(**plain).fit(X, y).predict_proba(X))
 
 
+def test_edges_are_explained_with_fixed_tables_only():
+    X, y = words(40)
+    model = MEDTreeClassifier("integrated", C=1.0, calibration=None).fit(X, y)
+    with pytest.raises(ValueError, match="by='edge' needs tables='fixed' and n_trees=1; explain by column"):
+        model.explain(X, by="edge")
+
+
 def test_bad_data_is_refused_in_words(monkeypatch):
     X, y = words(40)
     partly = y.astype(object)
