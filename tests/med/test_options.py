@@ -16,7 +16,7 @@ from mixent.med import (
 )
 from mixent.options import RBF, GaussianPrior, KernelFunction, Margin, Polynomial, Tables, Trees
 
-UNCOUNTED = {"categorical", "class_prior", "random_state", "n_jobs", "progress"}
+UNCOUNTED = {"categorical", "class_prior", "class_weight", "random_state", "n_jobs", "progress"}
 ESTIMATORS = [
     MEDClassifier,
     MEDGaussianClassifier,

@@ -150,6 +150,11 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         labels = read_labels(y, table.n_rows)
         keep_notes(self, table, labels, quiet=isinstance(X, Table))
         subset = read_subset(labels, read_weights(sample_weight, table.n_rows), self.class_weight)
+        if subset.uncertain and self._trains_margins() and self._group("margin").fixed:
+            raise ValueError(
+                "margin='fixed' requires that all labels are known, but some are uncertain or missing; provide every "
+                "label, or set margin='laplace'"
+            )
         self.schema_, self.n_rows_, self.classes_ = table.schema, table.n_rows, labels.classes
         self._group("relaxation").shares(self.classes_)  # an invalid value is an error even if no label is missing
         self._keep_background(table.take(subset.rows), subset.weight)
@@ -593,7 +598,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
             reads_tables=True,
             weights=YES,
             soft_labels=yes("prior probabilities of the labels, updated in training (`label_posterior_`)"),
-            absent_labels=yes("used; their labels are inferred (`label_posterior_`)"),
+            absent_labels=yes("used if held-out rows gain by it; labels are inferred (`label_posterior_`)"),
             mixed=YES,
         )
 

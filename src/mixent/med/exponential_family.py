@@ -287,6 +287,8 @@ class ActiveSet:
     def _add_kernel(self, K: Array, s: int, part: Distribution) -> None:
         """Add the kernel matrix of a family with one output, for the constraints that involve it."""
         used = np.flatnonzero(self.coef[:, s])
+        if len(used) == 0:
+            return
         rows, row_of = np.unique(self.row_of[used], return_inverse=True)
         kernel = self.features[s].take(rows).kernel(part)
         if len(rows) < len(used):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -213,7 +212,7 @@ class FisherKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         model = clone(model)
         if model.random_state is None:
             model.set_params(random_state=self.random_state)
-        table = read_features(SimpleNamespace(), X, reset=True, categorical=model.categorical)
+        table = read_features(clone(model), X, reset=True, categorical=model.categorical)
         model.fit(table, y, sample_weight=sample_weight)
         if not isinstance(X, Table):
             warn_notes(model.notes_)

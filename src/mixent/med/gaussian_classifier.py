@@ -76,8 +76,8 @@ class MEDGaussianClassifier(MEDBase):
     n_kernel_components : int
         Number of kernel principal components.
     bias : "flat" or float
-        Prior of the log-ratio of the class priors: Gaussian with this variance about the log-ratio of the training
-        shares, or flat. With a flat prior the multipliers of the classes balance.
+        Prior of the log-ratio of the class priors: flat, or Gaussian with this variance about the log-ratio of the
+        training shares. With a flat prior the multipliers of the classes balance.
     relaxation : float or LabelUpdates
         Step size of the label updates with uncertain labels, above 0 and at most 1; a `LabelUpdates` also has the
         number of rounds and the class shares of the unlabelled rows.

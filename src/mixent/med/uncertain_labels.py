@@ -31,7 +31,7 @@ from mixent.core.driver import Problem, Run, Status, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
 from mixent.med.constraints import PairConstraints, pairs
-from mixent.med.margins import Fixed, MarginPrior
+from mixent.med.margins import MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
 
 MAX_ROUNDS = 30  # of both steps, where the user gives no number
@@ -287,11 +287,6 @@ def solve_uncertain_labels(
     max_rounds: int | None = None,
 ) -> Run:
     """The two-step algorithm; the params of the run are a `LabelSolution`. A given `max_rounds` is no failure."""
-    if isinstance(margin, Fixed):
-        raise ValueError(
-            "margin='fixed' requires that all labels are known, but some are uncertain or missing; provide every "
-            "label, or set margin='laplace'"
-        )
     inner = replace(search, gap=min(search.gap, 1e-9), observers=())  # precise enough that no step raises the objective
     problem = LabelProblem(discriminant, margin, inner, prior, weight, shares, first_step=relaxation)
     out = run(
