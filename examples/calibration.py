@@ -32,8 +32,8 @@ def measures(model: MEDClassifier | MixtureClassifier) -> tuple[float, float, fl
 # %%
 # Scores that are no probabilities
 # --------------------------------
-# ``calibration=None`` takes the discriminant function for log-odds. ``"temperature"``, the default, multiplies it by
-# one number learned from rows held out; ``"affine"`` has an offset besides.
+# ``calibration=None`` takes the discriminant function for log-odds. ``"temperature"`` multiplies it by one number
+# learned from rows held out; ``"affine"``, the default, has an offset for each class besides.
 
 ways = (None, "temperature", "affine")
 margins = {way: MEDClassifier("rbf", C=1, calibration=way, random_state=0).fit(X, label) for way in ways}
@@ -45,7 +45,7 @@ for way, (error, loss, off) in results.items():
 # Left, the raw scores are underconfident: rows with probability 70 % are nearly always right. Right, after calibration.
 
 figure, axes = plt.subplots(1, 2, figsize=(10.2, 5.4), layout="constrained")
-for ax, way in zip(axes, (None, "temperature")):
+for ax, way in zip(axes, (None, "affine")):
     ReliabilityDisplay.from_estimator(margins[way], new, truth, ax=ax)
     ax.set_title(f"calibration={way!r}", loc="left", fontsize="medium")
 plt.show()
@@ -73,5 +73,5 @@ plt.show()
 # ---------------------
 # 1 less the largest probability, row by row: errors should be where the model is in doubt.
 
-UncertaintyDisplay.from_estimator(margins["temperature"], new, truth)
+UncertaintyDisplay.from_estimator(margins["affine"], new, truth)
 plt.show()

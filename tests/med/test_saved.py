@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 
 import mixent
 from mixent import FisherKernel, GaussianMixture, MEDClassifier, MEDGaussianClassifier, MixtureClassifier
-from mixent.options import RBF, Margin, Polynomial
+from mixent.options import RBF, LabelUpdates, Margin, Polynomial
 
 from .saving import mixed_table, same_classifier, saved_twice
 
@@ -23,6 +23,7 @@ MODELS = {
     "rbf": MEDClassifier(RBF(0.3), **OPTIONS),
     "rbf by features": MEDClassifier(RBF(n_landmarks=20), **OPTIONS),
     "laplace, affine": MEDClassifier(margin="laplace", calibration="affine", bias=2.0, **OPTIONS),
+    "label updates": MEDClassifier(C=1.0, relaxation=LabelUpdates(max_rounds=3), cv=2, random_state=0),
     "margin object": MEDClassifier(margin=Margin("gaussian", target=2.0), C=2.0, cv=2, random_state=0),
     "fisher": MEDClassifier(FisherKernel(MIXTURE, n_samples=500, random_state=0), **OPTIONS),
     "Gaussians": MEDGaussianClassifier(**OPTIONS),

@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import rel_entr, softmax
 
+from mixent import MEDClassifier
 from mixent.core.driver import rounding
 from mixent.med.constraints import PairConstraints
 from mixent.med.exponential_family import JointDistribution
@@ -17,6 +18,7 @@ from mixent.med.margins import Exponential, Gaussian, Laplace
 from mixent.med.solving import Search
 from mixent.med.uncertain_labels import ClassShares, LabelProblem, best_labels, solve_uncertain_labels
 from mixent.med.wishart import Wishart, moments
+from mixent.options import Margin
 
 MARGINS = [Exponential(3.0), Laplace(2.0), Gaussian(1.5)]
 SEARCH = Search(gap=1e-10, max_iter=3000)
@@ -302,3 +304,15 @@ def test_turns_by_newton_or_by_pairs_end_in_the_same():
     for other in ends[1:]:
         assert other.objective == pytest.approx(ends[0].objective, rel=1e-5)
         np.testing.assert_allclose(other.params.q, ends[0].params.q, atol=1e-2)
+
+
+@pytest.mark.parametrize("target", [0.005, 0.3])
+def test_some_c_is_tried_however_small_the_margin(target):
+    """The values of C grow as the margin shrinks, beyond the largest for uncertain labels."""
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 2)) + 2.0 * y[:, None]
+    soft = np.where(np.eye(2)[y] == 1, 0.9, 0.1)
+    margin = Margin("exponential" if target == 0.3 else "laplace", target=target)
+    model = MEDClassifier(margin=margin, cv=2, random_state=0).fit(X, soft)
+    assert len(model.C_tried_) >= 1 and model.score(X, y) > 0.8

@@ -146,15 +146,20 @@ class ExplainedByColumn:
         return explain_table(self, X, label, rival)
 
 
-def explain_table(model: Any, X: Any, label: Any, rival: Any) -> Explanation:
-    """The contributions of the columns of a table against the background of a classifier."""
+def read_explained(model: Any, X: Any, label: Any, rival: Any) -> tuple[Table, Rivals]:
+    """The rows to explain in the columns of the background, and the classes that are compared."""
     check_is_fitted(model)
     if model.background_ is None:
         raise ValueError(f"this {type(model).__name__} keeps no training rows: mixent could not read its table")
-    log_proba = model._explained_log_proba
     with NotesTogether():
         table = model.background_.read(X)
-        rivals = Rivals.of(log_proba(table), model.classes_, label, rival, X)
+        return table, Rivals.of(model._explained_log_proba(table), model.classes_, label, rival, X)
+
+
+def explain_table(model: Any, X: Any, label: Any, rival: Any) -> Explanation:
+    """The contributions of the columns of a table against the background of a classifier."""
+    table, rivals = read_explained(model, X, label, rival)
+    log_proba = model._explained_log_proba
     names, values = [given.name for given in table.schema.used], partial(column_values, table)
     terms = model._column_terms(table)
     if terms is not None:

@@ -67,6 +67,8 @@ def _reads_sparse(estimator: Any) -> bool:
 
 def _dense(X: Any) -> np.ndarray:
     """A sparse matrix as an array."""
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, rows and columns; got a sparse array of shape {X.shape}")
     n, d = X.shape
     if 8 * n * d > MOST_DENSE:
         raise ValueError(

@@ -296,9 +296,11 @@ class MEDClassifier(MEDBase):
     def _cv_rounds(self, subset: Subset) -> list[Folds]:
         if self.feature_map_ is not None or self.kernel_ is None or isinstance(self.kernel_, Linear):
             return super()._cv_rounds(subset)
-        if len(subset.rows) <= STORED_ROWS:
+        if len(subset.rows) <= STORED_ROWS or not isinstance(self.cv, (int, np.integer)):
             return super()._cv_rounds(subset)
-        drawn = np.sort(check_random_state(self.random_state).permutation(len(subset.rows))[:SAMPLED_ROWS])
+        order = check_random_state(self.random_state).permutation(len(subset.rows))
+        labelled = subset.labelled[order] & (subset.weight[order] > 0)
+        drawn = np.sort(np.concatenate([order[labelled], order[~labelled]])[:SAMPLED_ROWS])
         rounds = super()._cv_rounds(subset.take(drawn))
         return [[(drawn[train], drawn[test]) for train, test in folds] for folds in rounds]
 

@@ -161,6 +161,7 @@ def _error_text(facts: Mapping[str, Any]) -> str:
     if facts["cv_error"] is None:
         return ""
     fitted = ["C"] * bool(facts["C"]["tried"]) + ["the calibration"] * (facts["calibration"]["kind"] in CALIBRATIONS)
+    fitted = fitted or ["the use of unlabelled rows"]
     error = percent(facts["cv_error"], 1)
     return f"Error on held-out rows: {error}, in the cross-validation of {' and '.join(fitted)}; slightly optimistic"
 

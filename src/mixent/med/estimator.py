@@ -137,7 +137,8 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
             Array or DataFrame; NaN, None or null are missing, text columns are categories. With kernel="precomputed",
             the (n, n) kernel matrix.
         y : (n,) labels or (n, C) label probabilities
-            Rows without a label (None, NaN or "") are also used; their labels are inferred (`label_posterior_`).
+            Labels of rows without one (None, NaN or "") are inferred (`label_posterior_`), and these rows are used if
+            held-out labelled rows gain by it (`unlabelled_gain_`).
         sample_weight : (n,) array, optional
             For a given `C`, a weight of 2 is equivalent to repeating the row.
 
@@ -345,7 +346,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
                 tried[C] = self._held_out_loss(with_these, subset), with_these
             return tried[C][0]
 
-        small = [C for C in self._grid() if C <= MAX_C_UNCERTAIN] if self._chooses_C() else []
+        small = _small_values(self._grid()) if self._chooses_C() else ()
         grid: list[float | None] = [*small] or [alone.C]
         C = lowest_nearby(loss, grid, max(sum((alone.C or 0.0) >= C for C in small) - 1, 0))
         gain, std_error = self._held_out_gain(held_out[: len(rounds)], tried[C][1], subset)
@@ -399,7 +400,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
             return Choice(self._given_C())
         grid = self._grid()
         if subset.take(np.flatnonzero(subset.labelled)).uncertain:
-            grid = tuple(C for C in grid if C <= MAX_C_UNCERTAIN)
+            grid = _small_values(grid)
         if not rounds:
             return Choice(grid[len(grid) // 2])
         fold_search = training_set.for_folds(search)
@@ -642,6 +643,11 @@ def margin_quantile(margins: Array, constraints: PairConstraints, quantile: floa
     labelled = constraints.imposed & (np.abs(constraints.signs) > 0)
     weight = np.broadcast_to(constraints.weight[:, None], margins.shape)
     return weighted_quantile(margins[labelled], weight[labelled], quantile)
+
+
+def _small_values(grid: tuple[float, ...]) -> tuple[float, ...]:
+    """The values of a grid of C for uncertain labels."""
+    return tuple(C for C in grid if C <= MAX_C_UNCERTAIN) or grid[:1]
 
 
 def class_shares(subset: Subset, given: Array | None) -> ClassShares | None:

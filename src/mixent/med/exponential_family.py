@@ -1,7 +1,7 @@
 """Newton's method for exponential families with many natural parameters, solved in the space of the multipliers.
 
-As in `problem`, the minimized function is  D(P || P0) + sum_k w_k loss(m_k),  m_k = coef_k F(x_k) + offset_k,  the dual
-of J(λ); but a family may have tens of thousands of natural parameters T. With H the Hessian of the log-partition
+The minimized function is  D(P || P0) + sum_k w_k loss(m_k),  m_k = coef_k F(x_k) + offset_k,  the dual
+of J(λ). A family may have tens of thousands of natural parameters T. With H the Hessian of the log-partition
 functions, Phi the features of the constraints, and S the curvatures of the losses, the Newton step is
 
     d_T = r - Phi^T z,    (S^-1 + Phi H Phi^T) z = Phi H r,     r = T0 + Phi^T λ - T.
@@ -367,7 +367,7 @@ def imbalance_penalty(bias_gradient: Array, bias: Array) -> float:
     """The amount to subtract from the dual's value where the multipliers violate the equality of a flat bias.
 
     The exact amount is  bias_gradient * (optimal bias).  The optimal bias is assumed to be at most 1 + 2 |bias|, which
-    is accurate enough for a stopping rule. For two classes the final gap uses `balance_multipliers` instead.
+    is accurate enough for a stopping rule. The final gap uses `balance_multipliers` instead.
     """
     return float(np.abs(bias_gradient) @ (1.0 + 2.0 * np.abs(bias)))
 

@@ -50,7 +50,7 @@ from mixent.med.gaussian_classifier import KernelComponents, MEDGaussianClassifi
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace, MarginPrior
 from mixent.med.novelty import MEDNoveltyDetector
 from mixent.med.novelty_models import SPARE, Emission, NoveltyChain, NoveltyMixture, NoveltyModel, NoveltyTrees, Scale
-from mixent.med.options import GaussianPrior, Margin, Tables, Trees
+from mixent.med.options import GaussianPrior, LabelUpdates, Margin, Tables, Trees
 from mixent.med.spanning_trees import n_edges
 from mixent.med.tied_wishart import TiedWishart
 from mixent.med.tree_classifier import MEDTreeClassifier
@@ -347,6 +347,7 @@ register(
         JointDistribution: {"bias": "G"},
         Laplace: {},
         Margin: {},
+        LabelUpdates: {},
         Precomputed: {},
     },
     sizes=encoded_sizes,

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mixent.base.background import column_values, explain_terms
+from mixent.base.background import column_values, explain_terms, read_explained
 from mixent.base.capabilities import able, yes
-from mixent.base.explanation import Explanation, Rivals
+from mixent.base.explanation import Explanation
 from mixent.base.params import RandomState, check_choice, warn_unused
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
@@ -397,10 +397,8 @@ class MEDTreeClassifier(MEDModelBase):
         check_is_fitted(self)
         if self.model_.tables is None or self.model_.is_mixture:
             raise ValueError("by='edge' needs tables='fixed' and n_trees=1; explain by column")
-        assert self.background_ is not None
-        table = self.background_.read(X)
+        table, rivals = read_explained(self, X, label, rival)
         log_proba = self._explained_log_proba(table)
-        rivals = Rivals.of(log_proba, self.classes_, label, rival, X)
         average = self.model_.terms(self.distribution_, self.background_.table).mean(axis=0)
         terms = self.calibration_.slope * (self.model_.terms(self.distribution_, table) - average)
         names, pairs = self.column_names_, list(combinations(range(len(self.column_names_)), 2))

@@ -250,8 +250,10 @@ class _RowProblems:
             gradient = np.where(possible, np.log(q / self.prior[rows]), 0.0) - (lam * d) @ self.e
         curvature = np.where(self.imposed[rows], self.margin.loss_curvature(lam), 0.0) * d**2
         system = np.zeros((len(q), C + 1, C + 1))
-        system[:, :C, :C] = np.einsum("np,pi,pj->nij", curvature, self.e, self.e)
+        a, b = pairs(C)
+        system[:, a, b] = system[:, b, a] = -curvature
         diagonal = np.arange(C)
+        system[:, diagonal, diagonal] = -system[:, :C, :C].sum(axis=2)
         system[:, diagonal, diagonal] += 1.0 / np.maximum(q, 1e-300)  # nearly infinite for an impossible class
         system[:, :C, C] = system[:, C, :C] = possible
         return np.where(possible, gradient, 0.0), system

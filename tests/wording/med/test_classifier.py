@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA
 
@@ -80,6 +80,11 @@ def test_a_sparse_matrix_has_a_limit(two, monkeypatch):
     monkeypatch.setattr(frames, "MOST_DENSE", 1000)
     with pytest.raises(ValueError, match=r"sparse matrix of 150 rows and 4 columns, which takes 0.0 GiB as an array"):
         MEDClassifier(C=1.0).fit(csr_array(two[0]), two[1])
+
+
+def test_a_sparse_array_has_rows_and_columns(two):
+    with pytest.raises(ValueError, match=r"two dimensions, rows and columns; got a sparse array of shape \(4,\)"):
+        MEDClassifier(C=1.0).fit(coo_array(two[0][0]), two[1])
 
 
 def test_bad_data_is_refused_in_words(two):
