@@ -10,6 +10,7 @@ product with K.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -40,8 +41,9 @@ from mixent.med.solving import Discriminant, Search, Solution
 MOST = 0.7  # share of active rows above which the kernel matrix of the active rows is not copied
 MAX_PARAMETERS = 200  # parameters of linear functions up to which a step is solved in the parameters
 MAX_DIRECT = 2500  # constraints up to which the system of a step is solved directly if conjugate gradients fail
-CHEAP = 75  # products with K that take as long as a direct solution which is preferred
+CHEAP = 12  # products with K that take as long as a direct solution which is preferred
 PRECISION, MAX_ITER = 1e-8, 300  # relative squared residual of conjugate gradients, and their most iterations
+COLUMNS, MAX_COLUMNS = 5.0, 500  # of the kernel matrix in a preconditioner: so many times sqrt(constraints), at most
 LARGE_C, MAX_FACTORED = 1e3, 3000  # C from which a kernel matrix is factored, and its most rows
 TILE = 1024  # rows and columns of a kernel matrix computed at once
 MAX_DOUBLE, MAX_SINGLE = 8000, 40_000  # active rows whose kernel matrix is stored in double and in single precision
@@ -86,6 +88,10 @@ class Gram(ABC):
         """Inner product of two functions in their Hilbert space; `values` are those of the other."""
 
     @abstractmethod
+    def columns(self, chosen: np.ndarray) -> Array:
+        """(n, m) some columns of the matrix."""
+
+    @abstractmethod
     def take(self, rows: np.ndarray) -> Gram:
         """The same for some rows."""
 
@@ -118,6 +124,9 @@ class LinearGram(Gram):
 
     def inner(self, T: Array, other: Array, values: Array) -> float:
         return float(np.vdot(T, other))
+
+    def columns(self, chosen: np.ndarray) -> Array:
+        return self.X @ self.X[chosen].T
 
     def take(self, rows: np.ndarray) -> LinearGram:
         return LinearGram(self.X[rows])
@@ -156,6 +165,11 @@ class MatrixGram(Gram):
 
     def inner(self, T: Array, other: Array, values: Array) -> float:
         return float(np.vdot(T, values))
+
+    def columns(self, chosen: np.ndarray) -> Array:
+        if self.rows is None:
+            return self.K[:, chosen]
+        return self.K[np.ix_(self.rows, self.rows[chosen])]
 
     def take(self, rows: np.ndarray) -> MatrixGram:
         rows = rows if self.rows is None else self.rows[rows]
@@ -209,6 +223,9 @@ class KernelGram(Gram):
 
     def inner(self, T: Array, other: Array, values: Array) -> float:
         return float(np.vdot(T, values))
+
+    def columns(self, chosen: np.ndarray) -> Array:
+        return self.kernel.gram(self.Z, self.Z[chosen])
 
     def take(self, rows: np.ndarray) -> Gram:
         Z = self.Z[rows]
@@ -352,11 +369,39 @@ class FunctionProblem(ExponentialFamilyProblem):
         return self.memo[0]
 
     def dual(self, params: JointDistribution, total: FamilyStats) -> float:
+        return self.dual_at(params, total, self.at_multipliers(total).log_partition)
+
+    def dual_at(self, params: JointDistribution, total: FamilyStats, divergence: float) -> float:
+        """J(λ), from the relative entropy of the functions with the coefficients of the multipliers."""
         slope = total.bias_gradient
-        value = total.potential - self.at_multipliers(total).log_partition
+        value = total.potential - divergence
         if np.isfinite(self.bias_variance):
             return value - 0.5 * self.bias_variance * float(slope @ slope)
         return value - imbalance_penalty(slope, params.bias)
+
+    def gap(self, params: JointDistribution, total: FamilyStats) -> float | None:
+        """The gap to the larger of two duals: of the multipliers of the margins, and of those in the coefficients."""
+        own = self.coefficients_as_multipliers(params)
+        dual = self.dual(params, total)
+        return -self.objective(params, total) - (dual if own is None else max(dual, own[1]))
+
+    def coefficients_as_multipliers(self, params: JointDistribution) -> tuple[Array, float] | None:
+        """Multipliers (n, 1) from the coefficients of the rows, and their dual; None if these do not determine them.
+
+        After a Newton step they are as precise as the step; those of the margins are less so where C is large.
+        """
+        gram, constraints, part = self.gram, self.constraints, params.parts[0]
+        assert isinstance(part, GaussianFunctions)
+        if isinstance(gram, LinearGram) or constraints.signs.shape[1] > 1:
+            return None
+        scale = constraints.weight[:, None] * constraints.signs * constraints.pattern
+        lam = np.divide(part.T, scale, out=np.zeros_like(part.T), where=constraints.effective & (scale != 0))
+        lam = balance_multipliers(self, np.clip(lam, 0.0, NEAR * self.margin.upper))
+        total = stats_at(self, lam)
+        change = total.gradient[0] - part.T
+        mean = part.mean + gram.values(change) if np.abs(change).max(initial=0.0) > 0 else part.mean
+        self_product = GaussianFunctions(total.gradient[0], gram, mean).log_partition
+        return lam, self.dual_at(params, total, self_product)
 
     def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
         part: Any = params.parts[0]
@@ -381,6 +426,9 @@ class FunctionProblem(ExponentialFamilyProblem):
         enough = search.gap * float(self.constraints.weight.sum())
         if isinstance(self.margin, Fixed) or solution.minimum - (solution.dual or 0.0) <= enough:
             return solution
+        own = self.coefficients_as_multipliers(solution.joint)
+        if own is not None and own[1] > (solution.dual or -np.inf):
+            solution = replace(solution, multipliers=own[0], dual=own[1])
         solution = self._with_newton_multipliers(solution, enough)
         if solution.minimum - (solution.dual or 0.0) > enough and self._is_local():
             solution = self._with_newton_multipliers(self._by_interior_point(solution), enough)
@@ -495,6 +543,35 @@ class ActiveRows(ActiveSet):
         if len(self.rows) < len(self.row_of):
             K = K[np.ix_(self.row_of, self.row_of)]
         return K * (self.coef @ self.coef.T)
+
+    def preconditioner(self) -> Callable[[Array], Array]:
+        """An approximate inverse of S^-1 + K, from some columns of K (Nyström) and the mean of the remaining diagonal.
+
+        The columns are those of constraints that are drawn, the more often the larger their curvature is.
+        """
+        n = len(self.inverse_curvature)
+        gram = self.gram_of_rows
+        m = min(MAX_COLUMNS, int(COLUMNS * np.sqrt(n)))
+        if isinstance(gram, LinearGram) or n < 2 * m:
+            return super().preconditioner()
+        keys = np.random.default_rng(0).exponential(size=n) * np.sqrt(self.inverse_curvature)
+        chosen = np.argpartition(keys, m)[:m]
+        columns = gram.columns(self.row_of[chosen])
+        columns = columns if len(self.rows) == n else columns[self.row_of]
+        columns *= self.coef @ self.coef[chosen].T
+        inner = columns[chosen]
+        some = columns[:: max(1, n // m)]
+        diagonal = np.einsum("ks,ks->k", self.coef, self.coef).mean() * gram.mean_square
+        left = diagonal - float(np.einsum("km,mk->", some, solver_of(inner.copy())(some.T))) / len(some)
+        D = self.inverse_curvature + max(left, 0.0)
+        inner += columns.T @ (columns / D[:, None])
+        solve = solver_of(inner)
+
+        def approximate_solve(right: Array) -> Array:
+            out = (right.T / D).T
+            return np.asarray(out - ((columns @ solve(columns.T @ out)).T / D).T)
+
+        return approximate_solve
 
     def newton_step(
         self, to_multipliers: FunctionStep, bias_right: Array, bias_curvature: float
