@@ -399,7 +399,8 @@ class MEDTreeClassifier(MEDModelBase):
             raise ValueError("by='edge' needs tables='fixed' and n_trees=1; explain by column")
         table, rivals = read_explained(self, X, label, rival)
         log_proba = self._explained_log_proba(table)
-        average = self.model_.terms(self.distribution_, self.background_.table).mean(axis=0)
+        background: Any = self.background_
+        average = self.model_.terms(self.distribution_, background.table).mean(axis=0)
         terms = self.calibration_.slope * (self.model_.terms(self.distribution_, table) - average)
         names, pairs = self.column_names_, list(combinations(range(len(self.column_names_)), 2))
         labels = [*names, *(f"{names[u]} – {names[v]}" for u, v in pairs)]
