@@ -188,7 +188,7 @@ class MatrixGram(Gram):
         K = np.empty((len(rows), len(rows)), dtype=np.float32)
         for i, row in enumerate(rows):
             K[i] = self.K[row, rows]
-        return MatrixGram(K)
+        return MatrixGram(K)  # type: ignore[arg-type]
 
     def to_array(self) -> Array:
         return self.K if self.rows is None else self.K[np.ix_(self.rows, self.rows)]
