@@ -41,7 +41,7 @@ from mixent.med.solving import Discriminant, Search, Solution
 MOST = 0.7  # share of active rows above which the kernel matrix of the active rows is not copied
 MAX_PARAMETERS = 200  # parameters of linear functions up to which a step is solved in the parameters
 MAX_DIRECT = 2500  # constraints up to which the system of a step is solved directly if conjugate gradients fail
-CHEAP = 12  # products with K that take as long as a direct solution which is preferred
+CHEAP = 16  # products with K that take as long as a direct solution which is preferred
 PRECISION, MAX_ITER = 1e-8, 300  # relative squared residual of conjugate gradients, and their most iterations
 COLUMNS, MAX_COLUMNS = 5.0, 500  # of the kernel matrix in a preconditioner: so many times sqrt(constraints), at most
 LARGE_C, MAX_FACTORED = 1e3, 3000  # C from which a kernel matrix is factored, and its most rows
