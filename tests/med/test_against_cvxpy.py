@@ -246,7 +246,6 @@ def test_with_uncertain_labels_the_optimum_is_that_of_the_labels_inferred(margin
     assert model.objective_ == pytest.approx(least, abs=PRECISION) and model.gap_ <= PRECISION
 
 
-@pytest.mark.xfail(reason="the gap of Nyström features is that of their own problem, not of the kernel's")
 def test_the_gap_of_nystrom_features_is_that_of_the_kernel():
     case = Case("rbf", "laplace", 3.0, 1.0, np.inf, *two_rings())
     model = MEDClassifier(RBF(0.5, n_landmarks=5), C=3.0, calibration=None, standardize=False)

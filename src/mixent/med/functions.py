@@ -41,7 +41,7 @@ from mixent.med.solving import Discriminant, Search, Solution
 MOST = 0.7  # share of active rows above which the kernel matrix of the active rows is not copied
 MAX_PARAMETERS = 200  # parameters of linear functions up to which a step is solved in the parameters
 MAX_DIRECT = 2500  # constraints up to which the system of a step is solved directly if conjugate gradients fail
-CHEAP = 12  # products with K that take as long as a direct solution which is preferred
+CHEAP = 16  # products with K that take as long as a direct solution which is preferred
 PRECISION, MAX_ITER = 1e-8, 300  # relative squared residual of conjugate gradients, and their most iterations
 COLUMNS, MAX_COLUMNS = 5.0, 500  # of the kernel matrix in a preconditioner: so many times sqrt(constraints), at most
 LARGE_C, MAX_FACTORED = 1e3, 3000  # C from which a kernel matrix is factored, and its most rows
@@ -94,6 +94,10 @@ class Gram(ABC):
     @abstractmethod
     def take(self, rows: np.ndarray) -> Gram:
         """The same for some rows."""
+
+    def for_products(self, rows: np.ndarray) -> Gram:
+        """The same, perhaps in single precision: enough for the direction of a Newton step."""
+        return self.take(rows)
 
     @abstractmethod
     def to_array(self) -> Array:
@@ -150,7 +154,7 @@ class MatrixGram(Gram):
 
     def product(self, alpha: Array) -> Array:
         if self.rows is None:
-            return self.K @ alpha
+            return np.asarray(self.K @ alpha.astype(self.K.dtype, copy=False), dtype=float)
         spread = np.zeros((len(self.K), alpha.shape[1]))
         spread[self.rows] = alpha
         return (self.K @ spread)[self.rows]
@@ -176,6 +180,15 @@ class MatrixGram(Gram):
         if len(rows) >= MOST * len(self.K):
             return MatrixGram(self.K, rows)
         return MatrixGram(self.K[np.ix_(rows, rows)])
+
+    def for_products(self, rows: np.ndarray) -> MatrixGram:
+        if not MANY_ROWS <= len(rows) < MOST * len(self.K):
+            return self.take(rows)
+        rows = rows if self.rows is None else self.rows[rows]
+        K = np.empty((len(rows), len(rows)), dtype=np.float32)
+        for i, row in enumerate(rows):
+            K[i] = self.K[row, rows]
+        return MatrixGram(K)  # type: ignore[arg-type]
 
     def to_array(self) -> Array:
         return self.K if self.rows is None else self.K[np.ix_(self.rows, self.rows)]
@@ -388,14 +401,16 @@ class FunctionProblem(ExponentialFamilyProblem):
     def coefficients_as_multipliers(self, params: JointDistribution) -> tuple[Array, float] | None:
         """Multipliers (n, 1) from the coefficients of the rows, and their dual; None if these do not determine them.
 
-        After a Newton step they are as precise as the step; those of the margins are less so where C is large.
+        After a Newton step they are as precise as the step; those of the margins are less so where C is large. With few
+        rows, where steps are cheap, the run ends later instead.
         """
         gram, constraints, part = self.gram, self.constraints, params.parts[0]
         assert isinstance(part, GaussianFunctions)
-        if isinstance(gram, LinearGram) or constraints.signs.shape[1] > 1:
+        if isinstance(gram, LinearGram) or constraints.signs.shape[1] > 1 or gram.n_rows < MANY_ROWS:
             return None
         scale = constraints.weight[:, None] * constraints.signs * constraints.pattern
-        lam = np.divide(part.T, scale, out=np.zeros_like(part.T), where=constraints.effective & (scale != 0))
+        used = (self.multipliers(params) > 0) & (scale != 0)  # an attained margin has the multiplier zero
+        lam = np.divide(part.T, scale, out=np.zeros_like(part.T), where=used)
         lam = balance_multipliers(self, np.clip(lam, 0.0, NEAR * self.margin.upper))
         total = stats_at(self, lam)
         change = total.gradient[0] - part.T
@@ -528,7 +543,7 @@ class ActiveRows(ActiveSet):
 
     @cached_property
     def gram_of_rows(self) -> Gram:
-        return self.problem.gram.take(self.rows)  # type: ignore[attr-defined]
+        return self.problem.gram.for_products(self.rows)  # type: ignore[attr-defined]
 
     def kernel_product(self, z: Array) -> Array:
         return self.margins(self.gram_of_rows.product(self.output_weights(z)))
@@ -539,7 +554,7 @@ class ActiveRows(ActiveSet):
         return n <= MAX_DIRECT and n**3 / 3.0 <= CHEAP * self.gram_of_rows.cost(self.coef.shape[1])
 
     def gram(self) -> Array:
-        K = self.gram_of_rows.to_array()
+        K = self.problem.gram.take(self.rows).to_array()  # type: ignore[attr-defined]
         if len(self.rows) < len(self.row_of):
             K = K[np.ix_(self.row_of, self.row_of)]
         return K * (self.coef @ self.coef.T)
@@ -558,7 +573,7 @@ class ActiveRows(ActiveSet):
         chosen = np.argpartition(keys, m)[:m]
         columns = gram.columns(self.row_of[chosen])
         columns = columns if len(self.rows) == n else columns[self.row_of]
-        columns *= self.coef @ self.coef[chosen].T
+        columns = columns * (self.coef @ self.coef[chosen].T)
         inner = columns[chosen]
         some = columns[:: max(1, n // m)]
         diagonal = np.einsum("ks,ks->k", self.coef, self.coef).mean() * gram.mean_square
