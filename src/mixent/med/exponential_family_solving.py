@@ -34,6 +34,11 @@ class JointSolution:
     minimum: float  # D(P || P0) + sum w loss, an upper bound on the minimum relative entropy
     dual: float | None  # J(λ), a lower bound on it
 
+    @property
+    def lower_bound(self) -> float:
+        """J(λ), or -inf where it does not exist."""
+        return -np.inf if self.dual is None else self.dual
+
 
 def solve(problem: ExponentialFamilyProblem, search: Search, start: JointDistribution | None = None) -> JointSolution:
     """The minimum relative entropy solution."""

@@ -439,13 +439,13 @@ class FunctionProblem(ExponentialFamilyProblem):
         Where C is large, the margins determine the multipliers less precisely than the conditions of the optimum do.
         """
         enough = search.gap * float(self.constraints.weight.sum())
-        if isinstance(self.margin, Fixed) or solution.minimum - (solution.dual or 0.0) <= enough:
+        if isinstance(self.margin, Fixed) or solution.minimum - solution.lower_bound <= enough:
             return solution
         own = self.coefficients_as_multipliers(solution.joint)
-        if own is not None and own[1] > (solution.dual or -np.inf):
+        if own is not None and own[1] > solution.lower_bound:
             solution = replace(solution, multipliers=own[0], dual=own[1])
         solution = self._with_newton_multipliers(solution, enough)
-        if solution.minimum - (solution.dual or 0.0) > enough and self._is_local():
+        if solution.minimum - solution.lower_bound > enough and self._is_local():
             solution = self._with_newton_multipliers(self._by_interior_point(solution), enough)
         return solution
 
@@ -478,7 +478,7 @@ class FunctionProblem(ExponentialFamilyProblem):
         lam[index] = positive
         lam = balance_multipliers(self, lam)
         dual = self.dual(joint, stats_at(self, lam))
-        if dual <= (solution.dual or -np.inf):
+        if dual <= solution.lower_bound:
             return solution
         loss = np.where(constraints.imposed, self.margin.loss(self.margins(joint)), 0.0)
         minimum = self.divergence(joint) + float(constraints.weight @ loss.sum(axis=1))
@@ -492,7 +492,7 @@ class FunctionProblem(ExponentialFamilyProblem):
         weight = constraints.weight
         bias_curvature = 1.0 / self.bias_variance + PROXIMAL * float(weight.sum())
         for _ in range(REFINEMENTS):
-            if solution.minimum - (solution.dual or 0.0) <= enough:
+            if solution.minimum - solution.lower_bound <= enough:
                 break
             active = self.active_set(solution.joint, self.curvature(lam))
             alpha = constraints.output_weights(weight[:, None] * lam)
@@ -504,7 +504,7 @@ class FunctionProblem(ExponentialFamilyProblem):
             lam[active.index] = np.clip(changed, 0.0, NEAR * self.margin.upper)
             lam = balance_multipliers(self, lam)
             dual = self.dual(solution.joint, stats_at(self, lam))
-            if dual > (solution.dual or -np.inf):
+            if dual > solution.lower_bound:
                 solution = replace(solution, multipliers=lam, dual=dual)
         return solution
 
@@ -698,7 +698,8 @@ class FunctionDiscriminant(Discriminant):
         part = replace(part, weight=part.weight * (problem.constraints.weight.sum() / part.weight.sum()))
         sampled = FunctionProblem.of(problem.gram.take(rows), part, problem.margin, self.bias_variance)
         params = search.run(sampled, sampled.source(), self._approach(sampled, search)).params
-        functions = GaussianFunctions(problem.gram.parameters(params.parts[0].T, rows), problem.gram)
+        T = problem.gram.parameters(params.parts[0].T, rows)
+        functions = GaussianFunctions(T, problem.gram, problem.gram.values(T))
         return JointDistribution((functions,), params.bias)
 
     def divergence(self, solution: Solution) -> float:

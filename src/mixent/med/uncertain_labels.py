@@ -6,7 +6,8 @@ entropy, minimized over the distribution of the margins, is
     D(P(θ) || P0(θ)) + sum_t w_t [ sum_ab loss(p_tab (F_a(x_t) - F_b(x_t))) + D(P_t(y) || P0_t(y)) ].
 
 Unlabelled rows can all move to one class at nearly no cost: with a large bias, a probability slightly above 1/C of this
-class already gives the required margins. So the shares of the classes among them are constrained,
+class already gives the required margins. Priors P0_t from a fit to the labelled rows prevent this (`estimator`).
+Besides, the shares of the classes among them are constrained,
 
     1/W sum_t w_t P_t(y) = π_y,      W = sum_t w_t  over the unlabelled rows,
 
