@@ -74,9 +74,9 @@ class MEDClassifier(MEDBase):
 
     over multipliers λ >= 0, one for each row and other class, jointly for all classes; λ < C for the Laplace prior of
     the margins, u(λ) = λ + log(1 - (λ/C)^2), and for the exponential prior of Theorem 2, u(λ) = λ + log(1 - λ/C).
-    Without the logarithm this is a support vector machine [2]_. Newton's method minimizes the primal objective, which
-    never increases; the difference between primal and dual is the duality gap. The solution is sparse: removing a row
-    with λ = 0 changes nothing.
+    Without the logarithm this is a support vector machine [2]_. Newton's method minimizes the primal objective: its
+    negative never decreases; the difference between primal and dual is the duality gap. The solution is sparse:
+    removing a row with λ = 0 changes nothing.
 
     Class probabilities are a softmax of the discriminant functions times a constant plus an offset for each class, both
     fitted to the scores of held-out rows (calibration="affine"), mixed with a share 1 / (n + 2) of the uniform
