@@ -79,7 +79,7 @@ def test_a_container_in_a_category_cell(mixed):
 def test_sparse_is_refused_by_scikit_learn():
     sparse = pytest.importorskip("scipy.sparse")
     with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
-        fit(sparse.csr_matrix(GOOD))
+        GaussianMixture().fit(sparse.csr_matrix(GOOD))
 
 
 @pytest.mark.parametrize(
