@@ -57,8 +57,8 @@ class GaussianDiscriminant(ModelDiscriminant):
             shortfall = np.maximum(margin.target - self.prior_margins(constraints), 0.0)[on_outputs.effective]
             easier = margin.increasing(1.0 / np.sqrt(max(float(np.median(shortfall)), 1.0)), C_RATIO)[:-1]
             state = self.prior if easier else solution.joint
-            for one in easier:
-                state = maximize(self.problem(on_outputs, one), replace(few, gap=ROUGH), state).params
+            for margin_prior in easier:
+                state = maximize(self.problem(on_outputs, margin_prior), replace(few, gap=ROUGH), state).params
             solution = solve(problem, search, state)
         scores = problem.training_scores(solution.joint)
         return Solution(scores, solution.multipliers, solution.minimum, solution.dual, solution.run, solution.joint)
