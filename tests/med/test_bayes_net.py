@@ -453,7 +453,7 @@ def test_rows_without_a_label_take_part(relaxation):
     partly = y.astype(object)
     partly[hidden] = None
     model = MEDBayesNetClassifier(
-        CHAIN, C=1.0, relaxation=relaxation, calibration=None, margin=Margin("laplace", target=1.0)
+        CHAIN, C=1.0, relaxation=relaxation, calibration=None, margin=Margin("laplace", target=1.0), random_state=0
     ).fit(X, partly)
     objective = [step.objective for step in model.run_.trace if step.accepted]
     assert len(objective) > 1 and np.diff(objective).min() > -1e-8

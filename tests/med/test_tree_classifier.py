@@ -479,8 +479,9 @@ def test_rows_without_a_label_take_part(options, relaxation):
     hidden = np.random.default_rng(3).random(120) < 0.5
     partly = y.astype(object)
     partly[hidden] = None
+    margin = Margin("laplace", quantile=0.5)
     model = MEDTreeClassifier(
-        C=1.0, relaxation=relaxation, calibration=None, tol=1e-4, margin=Margin("laplace", quantile=0.5), **options
+        C=1.0, relaxation=relaxation, calibration=None, tol=1e-4, margin=margin, random_state=0, **options
     )
     model.fit(X, partly)
     objective = [step.objective for step in model.run_.trace if step.accepted]

@@ -20,7 +20,7 @@ from ...med.test_describe import OPTIONS, TWO, WORDS, X, Y, facts_of
 def test_for_the_labels_inferred_at_the_end_the_objective():
     partly = Y[:100:5].astype(object)
     partly[::5] = None
-    model = MEDGaussianClassifier(C=1.0, calibration=None).fit(X[:100:5], partly)
+    model = MEDGaussianClassifier(C=1.0, calibration=None, random_state=0).fit(X[:100:5], partly)
     assert "For the labels inferred at the end, the objective is at most" in str(model.summary())
 
 
