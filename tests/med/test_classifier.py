@@ -15,7 +15,7 @@ import mixent
 from mixent import FisherKernel, GaussianMixture, MEDClassifier
 from mixent.data import DataWarning
 from mixent.med import classifier as module
-from mixent.med import functions
+from mixent.med import functions, grams
 from mixent.med.margins import Laplace
 from mixent.options import RBF, Margin, Polynomial
 
@@ -462,10 +462,10 @@ def test_a_kernel_that_is_not_stored_gives_the_same(two, three, classes, monkeyp
     stored = MEDClassifier("rbf", C=2.0, tol=1e-10, calibration=None).fit(X, y)
     monkeypatch.setattr(module, "STORED_ROWS", 10)
     monkeypatch.setattr(module, "MOST_ROWS", 10**6)
-    monkeypatch.setattr(functions, "TILE", 64)
+    monkeypatch.setattr(grams, "TILE", 64)
     for most_double, most_single in ((8000, 40_000), (5, 40_000), (5, 6)):
-        monkeypatch.setattr(functions, "MAX_DOUBLE", most_double)
-        monkeypatch.setattr(functions, "MAX_SINGLE", most_single)
+        monkeypatch.setattr(grams, "MAX_DOUBLE", most_double)
+        monkeypatch.setattr(grams, "MAX_SINGLE", most_single)
         monkeypatch.setattr(functions, "CHEAP", 75 if most_double == 8000 else 0)
         model = MEDClassifier("rbf", C=2.0, tol=1e-10, calibration=None).fit(X, y)
         assert model.objective_ == pytest.approx(stored.objective_, rel=1e-8)

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 from mixent.core.driver import Status, rounding
 from mixent.core.executors import Serial, Threads
-from mixent.med import functions
+from mixent.med import functions, grams
 from mixent.med.constraints import PairConstraints, contrasts, pairs
 from mixent.med.exponential_family import JointDistribution, SequentialFamilyProblem
 from mixent.med.functions import (
@@ -18,11 +18,10 @@ from mixent.med.functions import (
     GaussianFunctions,
     KernelDiscriminant,
     LinearDiscriminant,
-    LinearGram,
-    MatrixGram,
     constraints_on_functions,
     dual_coefficients,
 )
+from mixent.med.grams import LinearGram, MatrixGram
 from mixent.med.interior_point import local_minimum
 from mixent.med.margins import Exponential, Fixed, Gaussian, Laplace
 from mixent.med.solving import Search
@@ -644,3 +643,21 @@ def test_known_labels_have_a_constraint_for_each_rival_only():
     solution = linear(X, belief, weight, Laplace(2.0))
     assert -run.objective == pytest.approx(solution.minimum, rel=1e-9)
     np.testing.assert_allclose(solution.multipliers, problem.multipliers(run.params), atol=1e-5)
+
+
+@pytest.mark.parametrize("C", [2, 3])
+@pytest.mark.parametrize("margin", MARGINS, ids=lambda margin: type(margin).__name__)
+def test_many_rows_have_the_solution_of_few(C, margin, monkeypatch):
+    """A sample first, conjugate gradients with some columns, single precision and the coefficients' dual: the same."""
+    X, belief, weight = draw(31, n=150, C=C, apart=2.0, weights=True)
+    K = rbf(X)
+    search = Search(1e-7)
+    few = KernelDiscriminant(K, C, np.inf).solve(PairConstraints.of(belief, weight), margin, search)
+    monkeypatch.setattr(functions, "MANY_ROWS", 20)
+    monkeypatch.setattr(functions, "CHEAP", 0)
+    monkeypatch.setattr(grams, "MIN_SINGLE", 20)
+    many = KernelDiscriminant(K, C, np.inf).solve(PairConstraints.of(belief, weight), margin, search)
+    assert many.run.status is Status.CONVERGED and many.gap <= 1e-7 * weight.sum()
+    slack = 1e-12 * abs(few.minimum)  # rounding
+    assert many.dual <= few.minimum + slack and few.dual <= many.minimum + slack  # bounds of the same optimum
+    np.testing.assert_allclose(np.diff(many.scores), np.diff(few.scores), atol=1e-2)

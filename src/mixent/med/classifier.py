@@ -35,7 +35,8 @@ from mixent.data import Categorical, Table, TableLike, check_spread, read_featur
 from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import Folds, MEDBase, TrainedDiscriminant
-from mixent.med.functions import KernelGram, dual_coefficients
+from mixent.med.functions import dual_coefficients
+from mixent.med.grams import KernelGram
 from mixent.med.margins import MarginPrior, check_some_margin
 from mixent.med.options import LabelUpdates, Margin
 from mixent.med.solving import Discriminant

@@ -13,13 +13,8 @@ from mixent.core.arrays import Array
 from mixent.core.executors import Executor, Serial
 from mixent.data import Table
 from mixent.med.constraints import PairConstraints, contrasts
-from mixent.med.functions import (
-    FunctionDiscriminant,
-    KernelDiscriminant,
-    KernelGram,
-    LinearDiscriminant,
-    dual_coefficients,
-)
+from mixent.med.functions import FunctionDiscriminant, KernelDiscriminant, LinearDiscriminant, dual_coefficients
+from mixent.med.grams import KernelGram
 from mixent.med.solving import Discriminant, Search, Solution
 
 FOLD_GAP = 1e-5  # duality gap per row of models of cross-validation: far below the error of their log-loss
