@@ -214,7 +214,7 @@ def test_every_solver_reaches_the_optimum_of_the_written_cells(kind, solver):
         rows = layout.rows(table_of(pmfs()), target, weight)
         with Serial() as workers:
             sums = Sums.of(layout.cells, rows, workers, gram=solver != "iis")
-            stop = Stop(-np.inf, 20_000, gain=1e-17) if solver in ("bohning", "iis") else Stop(0.0, 500)
+            stop = Stop(-np.inf, 20_000, gain=1e-21) if solver in ("bohning", "iis") else Stop(0.0, 500)
             variance = 2.0 / layout.widths(rows) ** 2
             result.append(solve(layout.cells, sums, variance, solver, stop, workers, layout.mask(3)))
     assert result[0].run.objective == pytest.approx(result[1].run.objective, rel=1e-10)
