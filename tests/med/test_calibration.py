@@ -236,6 +236,20 @@ def test_unequal_classes_are_never_worse_than_a_constant(kind):
     assert mean_log_loss(model, new, true) < constant + 0.012
 
 
+LEAST_GAIN = {"linear": -0.001, "rbf": 0.002, "gaussian": 0.02, "tree": 0.001, "net": 0.004}  # a flat bias is an offset
+
+
+@pytest.mark.parametrize("kind", TWO)
+def test_offsets_help_where_classes_are_unequal_and_hardly_differ(kind):
+    gains = []
+    for seed in range(4):
+        (X, y), (new, true) = unequal(150, seed, effect=0.3), unequal(4000, seed + 100, effect=0.3)
+        options = {"C": 1.0, "cv": 3, "random_state": 0}
+        scaled = TWO[kind](**options, calibration="temperature").fit(X, y)
+        gains.append(mean_log_loss(scaled, new, true) - mean_log_loss(TWO[kind](**options).fit(X, y), new, true))
+    assert np.mean(gains) > LEAST_GAIN[kind]
+
+
 @pytest.mark.parametrize("kind", TWO)
 def test_decisions_and_probabilities_agree_for_every_calibration(kind):
     X, y = unequal(60, effect=1.5)
