@@ -1,9 +1,10 @@
-"""Gaussians, trees and nets beside a general optimizer of scipy on the dual, written out with its log-partitions.
+"""Gaussians, trees, nets and level sets beside a general optimizer of scipy on the dual, written out.
 
     J(λ) = sum_t w_t sum_ab u(λ_tab) - sum_s log E exp(sum_t alpha_ts log p_s(x_t)) - sum_s a_s log n_s - v |a|^2 / 4,
 
 with alpha_ts = w_t sum_ab λ_tab p_tab (1_a - 1_b)_s and a_s = sum_t alpha_ts, which must be zero if the bias is flat;
 n_s is the weight of class s, v the variance of the bias. The expectation is that over the prior of the parameters.
+A level set has one density and no bias: its dual is  sum_t w_t u(λ_t) - log E exp(sum_t w_t λ_t log p(x_t)).
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import gammaln, psi
 
-from mixent import MEDBayesNetClassifier, MEDGaussianClassifier, MEDTreeClassifier
+from mixent import MEDBayesNetClassifier, MEDGaussianClassifier, MEDNoveltyDetector, MEDTreeClassifier
 from mixent.options import GaussianPrior, Margin, Tables
 
 PRECISION = 1e-8  # of the optimum, relative where it is above 1
@@ -272,3 +273,39 @@ def test_nets(margin, C, bias, n_classes, weights):
     partitions = [NetPartition(X, weight * (y == s), 2.0, edges) for s in range(n_classes)]
     dual = Dual(partitions, y, weight, margin, C, 4.0, bias)
     check(fitted(MEDBayesNetClassifier(edges, ess=2.0), np.array(list("abc"))[X], dual), dual)
+
+
+def independent_columns(X, ess, alpha):
+    """log E exp(sum alpha log p(x)) of columns with Dirichlet priors, and its gradient."""
+    value, scores = 0.0, np.zeros(len(X))
+    for column in X.T:
+        size = column.max() + 2  # one cell for categories that did not occur
+        prior = np.full(size, ess / size)
+        counts = prior + np.bincount(column, weights=alpha, minlength=size)
+        value += gammaln(counts).sum() - gammaln(counts.sum()) - gammaln(prior).sum() + gammaln(ess)
+        scores += (psi(counts) - psi(counts.sum()))[column]
+    return value, scores
+
+
+@pytest.mark.parametrize(("margin", "C"), [("exponential", 1.0), ("laplace", 2.0), ("gaussian", 0.5)])
+def test_level_sets(margin, C):
+    rng, y, _ = drawn(4, 3, weights=False)
+    X, ess = words(rng, y), 1.5
+    options = {"C": C, "ess": ess, "tol": 1e-12, "max_iter": 3000}
+    model = MEDNoveltyDetector("product", margin=Margin(margin, quantile=0.5), **options).fit(np.array(list("abc"))[X])
+    dual = Dual([], y, np.ones(len(y)), margin, C, model.margin_.target, np.inf)
+
+    def negative(lam):
+        (u, slope), (log_z, scores) = dual.potential(lam), independent_columns(X, ess, lam)
+        return log_z - u.sum(), scores - slope
+
+    upper = np.inf if margin == "gaussian" else C * (1.0 - BEYOND)
+    bounds = [(0.0, upper)] * len(y)
+    best = minimize(
+        negative, np.full(len(y), 0.1 * C), jac=True, method="SLSQP", bounds=bounds, options={"ftol": 1e-14}
+    )
+    size = max(1.0, abs(best.fun))
+    assert (model.multipliers_ > 0).sum() >= 2
+    assert -negative(model.multipliers_)[0] == pytest.approx(model.objective_, abs=PRECISION * size)
+    assert -best.fun <= model.objective_ + PRECISION * size and model.gap_ <= PRECISION * size
+    assert -best.fun == pytest.approx(model.objective_, abs=1e-5 * size)
