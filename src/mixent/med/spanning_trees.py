@@ -154,9 +154,10 @@ class SpanningTrees:
 
     @cached_property
     def tree_weights(self) -> Array:
-        """(n - 1,) logarithms of the weights of the edges of the most probable tree."""
-        u, v = self.best.T
-        return np.asarray(unpacked(self.log_weights, self.n)[u, v])
+        """(n - 1,) log D_k, logarithms of the weights of the edges of the most probable tree."""
+        order, parent = self._heaviest
+        low, high = np.sort([order[1:], parent[order[1:]]], axis=0)
+        return np.asarray(self.log_weights[low * (2 * self.n - low - 3) // 2 + high - 1])
 
     # --- the coordinates ----------------------------------------------------------------------------------------
 
@@ -179,15 +180,9 @@ class SpanningTrees:
         return np.asarray(matrix.ravel()[self._position])
 
     @cached_property
-    def _log_D(self) -> Array:
-        """(n - 1,) log D_k."""
-        order, parent = self._heaviest
-        return np.asarray(unpacked(self.log_weights, self.n)[order[1:], parent[order[1:]]])
-
-    @cached_property
     def _scaled(self) -> tuple[Array, Array] | None:
         """(n, n) W_uv of each edge u < v, (n - 1, n - 1) 1 / sqrt(D_i D_j) for i <= j; None if they span too much."""
-        log_D = self._log_D
+        log_D = self.tree_weights
         if self.n == 1 or log_D.max() - self.log_weights[self.log_weights > -np.inf].min() > NARROW:
             return None
         inverse_root = np.exp(0.5 * (log_D.max() - log_D))
@@ -196,7 +191,7 @@ class SpanningTrees:
     @cached_property
     def _log_lightest(self) -> Array:
         """(n, n) logarithm of the least D_k of the interval of each edge u < v; inf elsewhere."""
-        D = np.append(np.inf, self._log_D)
+        D = np.append(np.inf, self.tree_weights)
         return np.minimum.accumulate(np.where(_is_above(self.n), D, np.inf), axis=1)
 
     @cached_property
