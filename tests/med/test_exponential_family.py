@@ -263,6 +263,18 @@ def test_both_solvers_of_the_step_solve_its_system(kind, bias_variance, monkeypa
         np.testing.assert_allclose(B.T @ z + held * bias, slope, atol=1e-8)
 
 
+def test_a_shorter_step_has_the_direction_of_the_longer_and_is_not_solved_again(monkeypatch):
+    problem = problem_of("trees", Laplace(3.0, 1.0))
+    start = elsewhere(problem)
+    total = problem.stats(start, NumberedRows.of(problem.constraints.weight))
+    full = problem.update(start, total, 1.0)
+    monkeypatch.setattr(exponential_family.ActiveSet, "solve", None)
+    half = problem.update(start, total, 0.5)
+    for first, last, middle in zip(start.parts, full.parts, half.parts):
+        np.testing.assert_allclose(middle.T, 0.5 * (first.T + last.T), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(half.bias, 0.5 * (start.bias + full.bias), rtol=1e-12)
+
+
 def test_the_step_of_a_small_active_set_is_newtons():
     """Where no kink is met the loss is smooth, and one full step from nearby squares the error."""
     problem = problem_of("integrated", Gaussian(0.3, 30.0), 2, 1.0)  # large margins: every constraint is active

@@ -171,8 +171,25 @@ def test_a_graph_that_is_itself_a_tree_has_one():
     log_weights[[0, 4, 7, 9]] = [3.0, -200.0, 0.0, 1.0]  # the path 0 1 2 3 4
     ours = SpanningTrees(log_weights)
     assert ours.log_partition == -196.0
-    np.testing.assert_array_equal(ours.mean, np.isfinite(log_weights))
-    assert not ours.hessian_product(np.arange(10.0)).any()
+    np.testing.assert_allclose(ours.mean, np.isfinite(log_weights), rtol=1e-15)
+    np.testing.assert_allclose(ours.hessian_product(np.arange(10.0)), 0.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("span", [3.0, 250.0])
+def test_sums_of_weights_as_numbers_equal_those_of_ratios(span, monkeypatch):
+    n = 15
+    log_weights = log_weights_of(n, span, 4)
+    log_weights[3] = -np.inf
+    F = np.random.default_rng(1).normal(size=(4, len(log_weights)))
+    plain = SpanningTrees(log_weights)
+    assert plain._scaled is not None
+    monkeypatch.setattr("mixent.med.spanning_trees.NARROW", -1.0)
+    by_ratios = SpanningTrees(log_weights)
+    assert by_ratios._scaled is None
+    assert plain.log_partition == pytest.approx(by_ratios.log_partition, rel=1e-14)
+    np.testing.assert_allclose(plain.mean, by_ratios.mean, rtol=1e-11)
+    np.testing.assert_allclose(plain.hessian_product(F[0]), by_ratios.hessian_product(F[0]), rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(plain.gram(F), by_ratios.gram(F), rtol=1e-10)
 
 
 def test_one_vertex_has_one_tree_and_two_have_one():

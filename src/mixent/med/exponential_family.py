@@ -14,7 +14,7 @@ with the Hessian of its prior.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -94,6 +94,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
     bias_variance: float  # inf: flat prior
     precision: float | None = None  # of Newton steps; None: depends on the number of rows
     safe_step: float = 2.0**-30
+    last_step: dict = field(default_factory=dict, repr=False, compare=False)  # the last statistics and Newton step
     exact: ClassVar[bool] = False  # whether an update is the minimum of the local problem
 
     @property
@@ -194,6 +195,13 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
     # --- one step -----------------------------------------------------------------------------------------------
 
     def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
+        if self.last_step.get("total") is not total:  # else a step was too long: the same direction is used
+            self.last_step.update(total=total, newton=self._newton_step(params, total))
+        steps, bias_step = self.last_step["newton"]
+        return self.step(params, tuple(step * d for d in steps), step * bias_step)
+
+    def _newton_step(self, params: JointDistribution, total: FamilyStats) -> tuple[tuple[Array, ...], Array]:
+        """The full steps of the natural parameters and of the bias."""
         prior = self.prior
         residuals = tuple(p.T + g - part.T for p, g, part in zip(prior.parts, total.gradient, params.parts))
         active = self.active_set(params, self.curvature(total.multipliers.array))
@@ -202,7 +210,7 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
         right = active.dot([part.hessian_product(r) for part, r in zip(params.parts, residuals)])
         z, bias_step = active.solve(right, bias_residual, bias_curvature)
         correction = active.weighted_features(z)
-        return self.step(params, tuple(step * (r - c) for r, c in zip(residuals, correction)), step * bias_step)
+        return tuple(r - c for r, c in zip(residuals, correction)), bias_step
 
     def active_set(self, params: JointDistribution, curvature: Array) -> ActiveSet:
         """The system of a Newton step at these parameters."""

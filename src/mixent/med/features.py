@@ -121,7 +121,8 @@ class EdgeFeatures(RowFeatures):
         u, v = edge_ends(self.layout.n)
         codes = self._codes()
         if codes is not None:
-            return np.asarray(self.log_ratios[codes[:, u], codes[:, v]])
+            cells = (codes * len(self.log_ratios)).take(u, axis=1) + codes.take(v, axis=1)
+            return np.asarray(self.log_ratios.ravel().take(cells))
         starts, out = self.layout.starts, []
         for start, after in pairwise(starts):
             weighted = (self.cells[:, start:after] @ self.log_ratios[start:after, after:]) * self.cells[:, after:]

@@ -13,7 +13,9 @@ may span thousands of nats, and even the smallest edge marginal is computed to f
 numbers are never subtracted. (The determinant or the inverse of Q itself loses all precision beyond some 36 nats.)
 
 Every sum over edges is one over the intervals that contain two given numbers, and every sum over the pairs of numbers
-in an interval is one over intervals that grow, so that a product with the Hessian of log Z takes O(n^3).
+in an interval is one over intervals that grow, so that a product with the Hessian of log Z takes O(n^3). Cumulative
+sums give them where the weights are within the range of floating-point numbers: a partial sum has only terms of the
+sums that follow, so that none loses precision to a larger one. Where the weights span more, ratios of weights are used.
 """
 
 from __future__ import annotations
@@ -23,11 +25,13 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky
+from scipy.linalg.lapack import dpotri
 
 from mixent.core.arrays import Array
 from mixent.core.driver import OutsideDomainError
 
+NARROW = 300.0  # nats; weights that span less, and their products, are represented as numbers
 BATCH = 2**20  # entries of the matrices of edge functions that are computed at once
 
 
@@ -75,16 +79,18 @@ def heaviest_tree(log_weights: Array) -> tuple[np.ndarray, np.ndarray]:
     """
     n = len(log_weights)
     order, parent = np.zeros(n, dtype=np.intp), np.full(n, -1, dtype=np.intp)
-    outside = np.ones(n, dtype=bool)
-    outside[0] = False
     best, nearest = np.array(log_weights[0], dtype=float), np.zeros(n, dtype=np.intp)
+    added = np.zeros(n)  # inf for the vertices of the tree, whose weights become -inf
+    added[0], best[0] = np.inf, -np.inf
     for step in range(1, n):
-        v = int(np.where(outside, best, -np.inf).argmax())
-        if not (outside[v] and best[v] > -np.inf):
+        v = int(best.argmax())
+        if best[v] == -np.inf:
             raise OutsideDomainError("no tree spans these vertices: too many edges have weight zero")
-        order[step], parent[v], outside[v] = v, nearest[v], False
-        heavier = log_weights[v] > best
-        best, nearest = np.where(heavier, log_weights[v], best), np.where(heavier, v, nearest)
+        order[step], parent[v] = v, nearest[v]
+        added[v], best[v] = np.inf, -np.inf
+        weights = log_weights[v] - added
+        nearest[weights > best] = v
+        np.maximum(best, weights, out=best)
     return order, parent
 
 
@@ -148,38 +154,44 @@ class SpanningTrees:
 
     @cached_property
     def tree_weights(self) -> Array:
-        """(n - 1,) logarithms of the weights of the edges of the most probable tree."""
-        u, v = self.best.T
-        return np.asarray(unpacked(self.log_weights, self.n)[u, v])
+        """(n - 1,) log D_k, logarithms of the weights of the edges of the most probable tree."""
+        order, parent = self._heaviest
+        low, high = np.sort([order[1:], parent[order[1:]]], axis=0)
+        return np.asarray(self.log_weights[low * (2 * self.n - low - 3) // 2 + high - 1])
 
     # --- the coordinates ----------------------------------------------------------------------------------------
 
     @cached_property
-    def _edge_at(self) -> np.ndarray:
-        """(E,) position of the edge between each pair of vertices u < v in the order of Prim's algorithm."""
-        n, (u, v) = self.n, edge_ends(self.n)
-        order = self._heaviest[0]
-        low, high = np.minimum(order[u], order[v]), np.maximum(order[u], order[v])
-        return np.asarray(low * n - low * (low + 1) // 2 + high - low - 1)
+    def _position(self) -> np.ndarray:
+        """(E,) position of each edge in an (n, n) matrix, for u < v in the order of Prim's algorithm."""
+        rank = np.empty(self.n, dtype=np.intp)
+        rank[self._heaviest[0]] = np.arange(self.n)
+        u, v = edge_ends(self.n)
+        return np.asarray(np.minimum(rank[u], rank[v]) * self.n + np.maximum(rank[u], rank[v]))
 
     def _matrices(self, F: Array) -> Array:
         """(..., n, n) edge functions (..., E), for u < v in the order of Prim's algorithm."""
-        out = np.zeros((*F.shape[:-1], self.n, self.n))
-        out[(..., *edge_ends(self.n))] = F[..., self._edge_at]
-        return out
+        out = np.zeros((*F.shape[:-1], self.n**2))
+        out[..., self._position] = F
+        return out.reshape(*F.shape[:-1], self.n, self.n)
 
     def _edges(self, matrix: Array) -> Array:
         """(E,) an edge function from its matrix (n, n)."""
-        out = np.empty(len(self.log_weights))
-        out[self._edge_at] = matrix[edge_ends(self.n)]
-        return out
+        return np.asarray(matrix.ravel()[self._position])
+
+    @cached_property
+    def _scaled(self) -> tuple[Array, Array] | None:
+        """(n, n) W_uv of each edge u < v, (n - 1, n - 1) 1 / sqrt(D_i D_j) for i <= j; None if they span too much."""
+        log_D = self.tree_weights
+        if self.n == 1 or log_D.max() - self.log_weights[self.log_weights > -np.inf].min() > NARROW:
+            return None
+        inverse_root = np.exp(0.5 * (log_D.max() - log_D))
+        return self._matrices(np.exp(self.log_weights - log_D.max())), np.triu(np.outer(inverse_root, inverse_root))
 
     @cached_property
     def _log_lightest(self) -> Array:
         """(n, n) logarithm of the least D_k of the interval of each edge u < v; inf elsewhere."""
-        order, parent = self._heaviest
-        D = np.full(self.n, np.inf)
-        D[1:] = unpacked(self.log_weights, self.n)[order[1:], parent[order[1:]]]
+        D = np.append(np.inf, self.tree_weights)
         return np.minimum.accumulate(np.where(_is_above(self.n), D, np.inf), axis=1)
 
     @cached_property
@@ -205,23 +217,34 @@ class SpanningTrees:
 
     def _sums_over_edges(self, F: Array) -> Array:
         """(..., n - 1, n - 1) Y^T diag(f) Y for edge functions as matrices (..., n, n)."""
-        first, last, pairs = self._ratios
-        x = np.swapaxes(F * self._relative, -1, -2).copy()
-        _add_later(x, last)  # edges that end at v or later
-        x = np.swapaxes(x, -1, -2).copy()
-        _add_later(x[..., ::-1, :], first)  # edges that begin at u or earlier
-        out = x[..., :-1, 1:] * pairs
+        if self._scaled is not None:
+            W, pairs = self._scaled
+            x = np.cumsum((F * W)[..., ::-1], axis=-1)[..., ::-1]  # edges that end at v or later
+            out = np.cumsum(x, axis=-2)[..., :-1, 1:] * pairs  # and begin at u or earlier
+        else:
+            first, last, pairs = self._ratios
+            x = np.swapaxes(F * self._relative, -1, -2).copy()
+            _add_later(x, last)
+            x = np.swapaxes(x, -1, -2).copy()
+            _add_later(x[..., ::-1, :], first)
+            out = x[..., :-1, 1:] * pairs
         return out + np.swapaxes(np.triu(out, 1), -1, -2)
 
     def _sums_over_pairs(self, N: Array) -> Array:
         """(n, n) y N y^T of each edge u < v, y its row of Y, for a symmetric matrix N (n - 1, n - 1)."""
-        first, last, pairs = self._ratios
         x = np.zeros((self.n, self.n))
-        x[:-1, 1:] = 2.0 * pairs * N
-        x[np.arange(self.n - 1), np.arange(1, self.n)] *= 0.5
-        _add_earlier(x[::-1], first)  # pairs of the last of the interval with those after u
+        N = 2.0 * N
+        np.einsum("ii->i", N)[:] *= 0.5  # the other pairs occur in two orders
+        if self._scaled is not None:
+            W, pairs = self._scaled
+            x[:-1, 1:] = pairs * N
+            x = np.cumsum(x[::-1], axis=0)[::-1]  # pairs of the last of the interval with those after u
+            return np.asarray(np.cumsum(x, axis=1) * W)  # pairs of those up to v
+        first, last, pairs = self._ratios
+        x[:-1, 1:] = pairs * N
+        _add_earlier(x[::-1], first)
         x = x.T.copy()
-        _add_earlier(x, last)  # pairs of those up to v
+        _add_earlier(x, last)
         return x.T * self._relative
 
     # --- the distribution ---------------------------------------------------------------------------------------
@@ -239,31 +262,33 @@ class SpanningTrees:
         return float(self.tree_weights.sum() + 2.0 * np.log(np.diagonal(self._factor)).sum())
 
     @cached_property
-    def _inverses(self) -> tuple[Array, Array]:
-        """The inverses of the factor and of A."""
+    def _inverse(self) -> Array:
+        """(n - 1, n - 1) the inverse of A."""
         if self.n == 1:
-            return np.zeros((0, 0)), np.zeros((0, 0))
-        inverse = np.asarray(solve_triangular(self._factor, np.eye(self.n - 1), lower=True))
-        return inverse, inverse.T @ inverse
+            return np.zeros((0, 0))
+        lower = np.tril(dpotri(self._factor, lower=1)[0])
+        return np.asarray(lower + np.tril(lower, -1).T)
 
     @cached_property
     def mean(self) -> Array:
         """(E,) edge marginals, the probabilities that a tree has each edge: the gradient of log Z."""
-        return self._edges(self._sums_over_pairs(self._inverses[1]))
+        return np.minimum(self._edges(self._sums_over_pairs(self._inverse)), 1.0)
 
     def hessian_product(self, f: Array) -> Array:
         """(E,) the Hessian of log Z times f: the covariance of each edge with sum_{uv in E} f_uv."""
-        inverse = self._inverses[1]
-        N = inverse @ self._sums_over_edges(self._matrices(f)) @ inverse
+        N = self._inverse @ self._sums_over_edges(self._matrices(f)) @ self._inverse
         return np.asarray(self.mean * f - self._edges(self._sums_over_pairs(N)))
 
     def gram(self, F: Array) -> Array:
-        """(K, K) covariances of the edge functions in the rows of F (K, E)."""
-        L, size = self._inverses[0], max(1, BATCH // self.n**2)
-        batches = [F[a : a + size] for a in range(0, len(F), size)]
-        sums = [(L @ self._sums_over_edges(self._matrices(part)) @ L.T).reshape(len(part), -1) for part in batches]
-        P = np.concatenate([np.zeros((0, (self.n - 1) ** 2)), *sums])
-        return np.asarray((F * self.mean) @ F.T - P @ P.T)
+        """(K, K) covariances of the edge functions in the rows of F (K, E).
+
+        That of f and g is  sum_uv mean_uv f_uv g_uv - tr(A^-1 Y^T diag(f) Y A^-1 Y^T diag(g) Y).
+        """
+        size = max(1, BATCH // self.n**2)
+        parts = [self._sums_over_edges(self._matrices(F[a : a + size])) @ self._inverse for a in range(0, len(F), size)]
+        P = np.concatenate([np.zeros((0, self.n - 1, self.n - 1)), *parts])
+        second = P.reshape(len(F), -1) @ np.swapaxes(P, 1, 2).reshape(len(F), -1).T
+        return np.asarray((F * self.mean) @ F.T - 0.5 * (second + second.T))
 
     def average(self, f: Array) -> float:
         """Lemma 5: the expectation of sum_{uv in E} f_uv."""
