@@ -1,4 +1,4 @@
-"""Figures are drawn without a screen and closed after each test."""
+"""Figures are drawn without a screen and closed after each test; BLAS uses one thread."""
 
 import os
 import sys
@@ -6,6 +6,9 @@ import sys
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# before numpy is imported: when every core already runs a test, the threads of OpenBLAS wait for each other in busy
+# loops, and many small matrices take up to thirty times as long
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.fixture(autouse=True)

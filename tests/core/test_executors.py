@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from mixent.core.blocks import ArrayBlocks, Block
 from mixent.core.driver import Stop, run
-from mixent.core.executors import Serial, Threads, _pool, available_threads
+from mixent.core.executors import Serial, Threads, _blas, _pool, _release_control, available_threads
 
 ANY = [Serial, lambda: Threads(1), lambda: Threads(2), lambda: Threads(3)]
 
@@ -77,6 +77,22 @@ def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
+@pytest.fixture
+def two_blas_threads():
+    """BLAS with two threads in the whole process, and no thread that controls this number."""
+    libraries = [(lib, lib.get_num_threads()) for lib in _blas()]
+    for lib, _ in libraries:
+        _release_control(lib)
+        lib.set_num_threads(2)
+        _release_control(lib)
+    assert set(blas_threads()) == {2}
+    yield
+    for lib, n_threads in libraries:
+        _release_control(lib)
+        lib.set_num_threads(n_threads)
+        _release_control(lib)
+
+
 def test_blas_is_held_to_one_thread_and_given_back():
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
@@ -131,6 +147,7 @@ def test_omp_num_threads_is_honoured(monkeypatch):
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 @pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.usefixtures("two_blas_threads")
 def test_contexts_that_overlap_hold_blas_until_the_last_is_left(order, n_threads):
     """In one thread, or each in its own thread, which goes on living."""
     workers = [ThreadPoolExecutor(1) for _ in range(n_threads)]
@@ -160,6 +177,7 @@ def test_contexts_that_overlap_hold_blas_until_the_last_is_left(order, n_threads
             worker.shutdown()
 
 
+@pytest.mark.usefixtures("two_blas_threads")
 def test_the_number_of_blas_threads_returns_after_fits_that_overlap(make_mixture):
     problem, source, params = make_mixture(n=200)
 
