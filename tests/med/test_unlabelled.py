@@ -62,12 +62,14 @@ def test_unlabelled_rows_no_longer_fall_into_one_class(cells):
     assert len(set(run.params.q[12:].argmax(axis=1))) == 1
 
 
-def test_unlabelled_rows_that_do_not_help_are_not_used():
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_unlabelled_rows_that_do_not_help_are_not_used(kernel):
+    """The classifier is then that of the labelled rows alone, with their scaling and width of the kernel."""
     X, y, partly = clouds(120, label_by=1)
-    options = {"C": 0.3, "standardize": False, "random_state": 0}
+    options = {"kernel": kernel, "C": 0.3, "random_state": 0}
     model, alone = MEDClassifier(**options).fit(X, partly), MEDClassifier(**options).fit(X[:20], y[:20])
     assert model.unlabelled_gain_ < 0 and alone.unlabelled_gain_ is None
-    np.testing.assert_allclose(model.coef_, alone.coef_, rtol=1e-6)
+    np.testing.assert_allclose(model.decision_function(X), alone.decision_function(X), rtol=1e-6)
     assert not model.multipliers_[20:].any()
     predicted = model.predict_proba(X[20:])
     np.testing.assert_allclose(model.label_posterior_[20:], predicted, atol=0.1)  # with calibrations of other rounds

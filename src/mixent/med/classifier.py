@@ -320,9 +320,9 @@ class MEDClassifier(MEDBase):
         if not isinstance(kernel, Kernel):
             self.feature_map_ = _fitted_transformer(kernel, table, y, subset.weight)
             return FeatureTrainingSet(_transformed(self.feature_map_, table))
-        self.encoder_ = Encoder.of(table, subset.weight, bool(self.standardize))
+        self.encoder_ = Encoder.of(table, subset.labelled_weight, bool(self.standardize))
         Z = self.encoder_(table)
-        self.kernel_ = kernel.resolved(Z, subset.weight)
+        self.kernel_ = kernel.resolved(Z, subset.labelled_weight)
         if isinstance(self.kernel_, Linear):
             return FeatureTrainingSet(Z)
         n_landmarks = self.kernel_.count_landmarks(

@@ -275,7 +275,7 @@ class MEDGaussianClassifier(MEDBase):
     # --- columns ------------------------------------------------------------------------------------------------
 
     def _encode(self, table: Table, subset: Subset) -> Array:
-        weight = subset.weight
+        weight = subset.labelled_weight
         self.encoder_ = Encoder.of(table, weight, True)
         Z = self.encoder_(table)
         self.components_ = None

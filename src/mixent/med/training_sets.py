@@ -44,6 +44,11 @@ class Subset:
     def has_unlabelled(self) -> bool:
         return bool((~self.labelled & (self.weight > 0)).any())
 
+    @property
+    def labelled_weight(self) -> Array:
+        """(m,) weights that are zero for unlabelled rows: those that are not used shall have no influence."""
+        return np.where(self.labelled, self.weight, 0.0)
+
     def take(self, index: np.ndarray) -> Subset:
         """Some of the rows."""
         prior, weight = self.prior[index], self.weight[index]
