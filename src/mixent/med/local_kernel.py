@@ -206,7 +206,7 @@ class LocalSearch:
         self.kernel, self.B, self.q, self.g, self.m, self.weight, self.margin = kernel, B, q, g, m, weight, margin
 
     def minimize(self, z: Array, tol: float) -> tuple[Array, Array]:
-        """z and b; the search starts at z and ends where the objective would fall by less than `tol`."""
+        """z and b; the search starts at z and ends where a step lowers the objective by less than `tol`."""
         b = np.zeros_like(self.g)
         if (z > 0).any():
             points = [(0.0 * z, b), (z, b), self._predict(z)]
@@ -226,6 +226,8 @@ class LocalSearch:
             quadratic = float(Kdz @ dz) + self.q * float(db @ db)
             t = self._length(margins, change, linear, quadratic, slope)
             z, b, Kz = z + t * dz, b + t * db, Kz + t * Kdz
+            if not t * slope < -tol:  # a bound on the decrease: at a kink, steps can be tiny
+                break
         return z, b
 
     def _objective(self, z: Array, b: Array) -> float:

@@ -103,7 +103,8 @@ class Exponential(ScaledMargin):
         return self.C
 
     def potential(self, multiplier: Any) -> Any:
-        return self.target * multiplier + np.log1p(-multiplier / self.C)
+        with np.errstate(divide="ignore"):  # -inf where a multiplier reaches C by rounding
+            return self.target * multiplier + np.log1p(-multiplier / self.C)
 
     def mean(self, multiplier: Any) -> Any:
         return self.target - 1.0 / (self.C - multiplier)

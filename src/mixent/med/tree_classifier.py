@@ -307,8 +307,9 @@ class MEDTreeClassifier(MEDModelBase):
         return super()._fit_training_set(training_set, subset, search, show, rounds)
 
     def _rough_loss(self, training_set: TreeTrainingSet, subset: Subset, rounds: list, search: Search) -> float:
-        """Cross-validated log-loss for a typical value of C."""
+        """Cross-validated log-loss for a typical value of C; of one round with uncertain labels, which take long."""
         C = TYPICAL_C if self._chooses_C() else self._given_C()
+        rounds = rounds[:1] if subset.uncertain else rounds
         fold_search = training_set.for_folds(search)
         held_out = self._held_out_scores(training_set, subset, rounds, C, fold_search)
         return self._held_out_loss(held_out, subset)
