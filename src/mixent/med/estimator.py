@@ -58,6 +58,7 @@ UNLABELLED_ROUNDS = 2  # rounds of cross-validation with unlabelled rows, which 
 LABEL_TOL = 100.0  # label updates stop when the relative entropy per row falls by less than this multiple of tol
 FIXED_SHARES = 100.0  # pseudo-rows per unlabelled row with which given class shares are imposed
 IMPROBABLE = 1e-3  # warn if all unlabelled rows are in one class, and the labelled shares give that this probability
+ATTAINED = 0.15  # largest shortfall, relative to the target, of margins that a larger C hardly changes
 GAP_FACTOR, MIN_GAP = 1e3, 1e-6  # warn of a duality gap per row above this multiple of tol, and above this value
 
 
@@ -98,6 +99,12 @@ class TrainedDiscriminant:
         self.label_posterior = subset.prior if label_run is None else label_run.params.q
         self.constraints = PairConstraints.of(self.label_posterior, subset.weight, subset.prior)
 
+    @property
+    def attains_margins(self) -> bool:
+        """Whether the margins of all rows are nearly the target or larger: the solution for any larger C is similar."""
+        shortfall = self.margin.target - self.margin.mean(self.solution.multipliers.max(initial=0.0))
+        return bool(shortfall <= ATTAINED * self.margin.target)
+
 
 class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     """Base class: a subclass defines a `TrainingSet` and how its discriminant function is stored."""
@@ -122,7 +129,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     cv_error_: float | None = None  # in files of earlier versions
     unlabelled_gain_: float | None = None  # in files of earlier versions
     _groups = {"margin": Margin.read, "relaxation": LabelUpdates.read}
-    _patience = 3  # C="auto" stops after this many values without improvement
+    _patience = 2  # C="auto" stops after this many values without improvement
     _distributions: tuple[str, ...] = DISTRIBUTIONS  # allowed margin priors
     _quantile = 0.1  # default target of the margins: this quantile of the margins before discrimination
     _prior_from_rows = True  # whether the prior of the discriminant functions is fitted to the rows
@@ -404,7 +411,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         if not rounds:
             return Choice(grid[len(grid) // 2])
         fold_search = training_set.for_folds(search)
-        states: dict = {}
+        states: dict[tuple[int, int], TrainedDiscriminant] = {}
         tried: list[dict] = []
         best: tuple[float, float, list[Array] | None] = (np.inf, grid[0], None)
         for i, C in enumerate(grid):
@@ -416,6 +423,8 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
             if loss < best[0]:
                 best = (loss, C, held_out)
             elif i - grid.index(best[1]) >= self._patience:
+                break
+            if all(trained.attains_margins for trained in states.values()):
                 break
         return Choice(best[1], tried, best[2])
 
@@ -451,13 +460,13 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         rounds: list[Folds],
         C: float | None,
         search: Search,
-        states: dict | None = None,
+        states: dict[tuple[int, int], TrainedDiscriminant] | None = None,
         *,
         fold_prior: Callable[[tuple[int, int], Subset], Array] | None = None,
     ) -> list[Array]:
         """Held-out scores (n, C) of each round; NaN for rows that are never held out.
 
-        `states` holds the solutions for an earlier `C`, as initial values; they are updated in place. `fold_prior`
+        `states` holds what was trained for an earlier `C`, as initial values; it is updated in place. `fold_prior`
         gives the label priors of the training rows of a fold; if None, only labelled rows are trained on.
         """
         out = []
@@ -468,8 +477,8 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
                 train = train[subset.labelled[train]] if fold_prior is None else train
                 part = subset.take(train)
                 label_prior = None if fold_prior is None else fold_prior((r, f), part)
-                trained = self._train(training_set, part, C, search, states.get((r, f)), label_prior)
-                states[r, f] = trained.solution.state
+                start = states[r, f].solution.state if (r, f) in states else None
+                states[r, f] = trained = self._train(training_set, part, C, search, start, label_prior)
                 fitted = trained.discriminant, trained.solution, trained.constraints
                 scores[test] = training_set.scores(part, *fitted, subset.rows[test])
             out.append(scores)

@@ -15,10 +15,11 @@ from mixent.med.exponential_family import LOOSE, MANY, ExponentialFamilyProblem,
 from mixent.med.exponential_family_solving import JointSolution, solve
 from mixent.med.margins import MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
-from mixent.med.training_sets import FOLD_GAP, Subset, TrainingSet
+from mixent.med.training_sets import Subset, TrainingSet
 
 DISTANCE = 2.0  # nats above the target up to which margins are near it
 FEW = 0.7  # share of the rows up to which those near the target are few
+FOLD_GAP = 1e-5  # duality gap per row of models of cross-validation: far below the error of their log-loss
 FIRST_C, GROWTH, ROUGH_GAP = 10.0, 4.0, 1e-3  # values of C on the way to a larger one, and their gap per row
 
 
@@ -58,6 +59,7 @@ class CachedTrainingSet(TrainingSet):
     """The discriminants of subsets are cached, since they do not depend on C."""
 
     cache: dict = field(default_factory=dict, kw_only=True)  # discriminants by subset
+    fold_gap = FOLD_GAP
 
     @abstractmethod
     def build(self, subset: Subset, bias_variance: float) -> ModelDiscriminant:
