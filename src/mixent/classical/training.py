@@ -9,7 +9,7 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.data import Table, check_spread, keep_notes, read_features, read_labels, read_weights
-from mixent.med.estimator import read_subset
+from mixent.med.training_sets import read_subset
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.data import Categorical, Table, TableLike, check_spread, read_features
 from mixent.med.bayes_net import NetDiscriminant, NetModel, NetTrainingSet
-from mixent.med.estimator import CALIBRATIONS, TrainedDiscriminant
+from mixent.med.cross_validation import CALIBRATIONS
 from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import Dirichlets
 from mixent.med.model_estimator import MEDModelBase
 from mixent.med.net_structure import check_structure, read_structure
 from mixent.med.options import LabelUpdates, Margin
-from mixent.med.training_sets import Subset, TrainingSet
+from mixent.med.training_sets import Subset, TrainedDiscriminant, TrainingSet
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 MIN_TARGET, MAX_TARGET = 0.1, 2.0  # nats: rows are classified correctly; well separated classes need no more

@@ -33,14 +33,22 @@ from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.data import Categorical, Table, TableLike, check_spread, read_features
 from mixent.med.constraints import PairConstraints, contrasts
+from mixent.med.cross_validation import Folds
 from mixent.med.encoding import FILLED, Encoder
-from mixent.med.estimator import Folds, MEDBase, TrainedDiscriminant
+from mixent.med.estimator import MEDBase
 from mixent.med.functions import dual_coefficients
 from mixent.med.grams import KernelGram
 from mixent.med.margins import MarginPrior, check_some_margin
 from mixent.med.options import LabelUpdates, Margin
 from mixent.med.solving import Discriminant
-from mixent.med.training_sets import FeatureTrainingSet, KernelTrainingSet, Subset, TrainingSet, in_batches
+from mixent.med.training_sets import (
+    FeatureTrainingSet,
+    KernelTrainingSet,
+    Subset,
+    TrainedDiscriminant,
+    TrainingSet,
+    in_batches,
+)
 from mixent.show import Short
 
 # Values of C for C="auto". With the exponential prior a C near 1 requires almost no margin, like a small C elsewhere.

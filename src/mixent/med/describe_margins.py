@@ -13,8 +13,8 @@ from mixent.base.displays import computed
 from mixent.base.document import Bullets, Content, Document, Figure, Number, Section, Table
 from mixent.base.text import class_name, count, listing, percent, plain, readable
 from mixent.data import TableLike
+from mixent.med.cross_validation import CALIBRATIONS
 from mixent.med.displays.margins import MarginsDisplay
-from mixent.med.estimator import CALIBRATIONS
 
 if TYPE_CHECKING:
     from mixent.med.estimator import MEDBase

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mixent.base.background import ExplainedByColumn
-from mixent.base.bounded_loss import log_with_uniform
 from mixent.base.capabilities import YES, able, yes
 from mixent.base.classifier import ProbabilisticClassifier
 from mixent.base.convergence import FittedByRun
 from mixent.base.executors import choose_executor
-from mixent.base.folds import label_folds
 from mixent.base.params import (
     RandomState,
     check_calibration,
@@ -29,81 +25,30 @@ from mixent.base.params import (
     check_folds,
     check_number,
     check_positive,
-    class_weights,
     warn_unused,
 )
 from mixent.base.progress import progress_bar
 from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array, weighted_quantile
-from mixent.core.driver import Event, Run
+from mixent.core.driver import Event
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress
-from mixent.data import Labels, Table, TableLike, keep_notes, read_features, read_labels, read_weights
-from mixent.med.calibration import Calibration, fit_calibration, log_loss
+from mixent.data import Table, TableLike, keep_notes, read_features, read_labels, read_weights
+from mixent.med.calibration import Calibration
 from mixent.med.constraints import PairConstraints, pairs
+from mixent.med.cross_validation import CALIBRATIONS, Choice, CrossValidation, Folds, cv_rounds
 from mixent.med.margins import MarginPrior
 from mixent.med.options import DISTRIBUTIONS, LabelUpdates, Margin
-from mixent.med.solving import Discriminant, Search, Solution
-from mixent.med.training_sets import Subset, TrainingSet, is_uncertain
+from mixent.med.solving import Discriminant, Search
+from mixent.med.training_sets import Subset, TrainedDiscriminant, TrainingSet, read_subset
 from mixent.med.uncertain_labels import ClassShares, LabelSolution, solve_uncertain_labels
 from mixent.warn import warn
 
 TYPICAL_WIDTH = 20  # columns assumed when deciding whether threads are worthwhile
-Folds = list[tuple[np.ndarray, np.ndarray]]
-CALIBRATIONS = ("temperature", "affine")
-MIN_HELD_OUT = 400  # cross-validation is repeated until about this many rows were held out, at most MAX_REPEATS times
-MAX_REPEATS = 5
-MAX_C_UNCERTAIN = 3.0  # largest C="auto" with uncertain labels: with a larger C they keep their initial values
-UNLABELLED_ROUNDS = 2  # rounds of cross-validation with unlabelled rows, which take long
 LABEL_TOL = 100.0  # label updates stop when the relative entropy per row falls by less than this multiple of tol
 FIXED_SHARES = 100.0  # pseudo-rows per unlabelled row with which given class shares are imposed
 IMPROBABLE = 1e-3  # warn if all unlabelled rows are in one class, and the labelled shares give that this probability
-ATTAINED = 0.15  # largest shortfall, relative to the target, of margins that a larger C hardly changes
 GAP_FACTOR, MIN_GAP = 1e3, 1e-6  # warn of a duality gap per row above this multiple of tol, and above this value
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A value of C, and what cross-validation found about it."""
-
-    C: float | None
-    tried: list[dict] = field(default_factory=list)  # values tried, with their loss
-    held_out: list[Array] | None = None  # held-out scores with this C; None: not computed
-
-
-class TrainedDiscriminant:
-    """The solution for a subset of the rows, with the problem it solves.
-
-    Parameters
-    ----------
-    subset : rows, labels and weights
-    discriminant : the family of discriminant functions
-    margin : prior of the margins
-    solution : multipliers and discriminant functions
-    label_run : run of the alternating optimization with uncertain labels; None where all labels are certain
-    """
-
-    def __init__(
-        self,
-        subset: Subset,
-        discriminant: Discriminant,
-        margin: MarginPrior,
-        solution: Solution,
-        label_run: Run | None,
-    ) -> None:
-        self.subset = subset
-        self.discriminant = discriminant
-        self.margin = margin
-        self.solution = solution
-        self.label_run = label_run
-        self.label_posterior = subset.prior if label_run is None else label_run.params.q
-        self.constraints = PairConstraints.of(self.label_posterior, subset.weight, subset.prior)
-
-    @property
-    def attains_margins(self) -> bool:
-        """Whether the margins of all rows are nearly the target or larger: the solution for any larger C is similar."""
-        shortfall = self.margin.target - self.margin.mean(self.solution.multipliers.max(initial=0.0))
-        return bool(shortfall <= ATTAINED * self.margin.target)
 
 
 class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
@@ -294,11 +239,13 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     ) -> TrainedDiscriminant:
         """Choose `C`, train on all rows, calibrate, and set the attributes that all these classifiers share."""
         rounds = self._cv_rounds(subset) if rounds is None else rounds
-        choice = self._choose_C(training_set, subset, rounds, search, show)
+        folds = CrossValidation(self._train, training_set, subset, rounds, search, self.calibration, show)
+        grid = self._grid() if self._chooses_C() else ()
+        choice = folds.choose_C(grid, self._patience) if grid else Choice(self._given_C())
         self.unlabelled_gain_ = None
         used, label_prior = subset, None
         if subset.has_unlabelled and self._trains_margins():
-            choice, label_prior, gain = self._try_unlabelled(training_set, subset, rounds, choice, search, show)
+            choice, label_prior, gain = folds.try_unlabelled(choice, grid)
             used = subset if gain > 0 else subset.take(np.flatnonzero(subset.labelled))
             self.unlabelled_gain_ = gain
         self.C_, self.C_tried_ = choice.C, choice.tried
@@ -307,7 +254,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         labelled = subset.labelled & (subset.weight > 0)
         mass = (subset.prior[labelled] * subset.weight[labelled, None]).sum(axis=0)
         self.class_prior_ = mass / mass.sum()
-        self.calibration_ = self._calibrate(training_set, subset, rounds, self.C_, choice.held_out, search, show)
+        self.calibration_, self.cv_error_ = folds.calibrate(choice)
         self._set_training_attributes(trained)
         if used is not subset:
             assert label_prior is not None
@@ -317,198 +264,11 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
             self._warn_if_one_class(subset)
         return trained
 
-    def _try_unlabelled(
-        self,
-        training_set: TrainingSet,
-        subset: Subset,
-        rounds: list[Folds],
-        alone: Choice,
-        search: Search,
-        show: Progress | None,
-    ) -> tuple[Choice, Array, float]:
-        """The choice with or without the unlabelled rows, label priors (n, C), and the gain minus its standard error.
-
-        The prior of an unlabelled row is its predicted probability by the fit to the labelled rows alone; in a fold, to
-        its labelled training rows. Where the gain is not positive, the choice is that of the labelled rows alone.
-        """
-        if not rounds:
-            return alone, self._label_prior(training_set, subset, alone.C, None, search), 0.0
-        rounds, fold_search = rounds[:UNLABELLED_ROUNDS], training_set.for_folds(search)
-        held_out = alone.held_out or self._held_out_scores(training_set, subset, rounds, alone.C, fold_search)
-        calibration = fit_calibration(*_stack_rounds(held_out, subset), affine=True)
-        priors: dict = {}
-
-        def fold_prior(fold: tuple[int, int], part: Subset) -> Array:
-            if fold not in priors:
-                priors[fold] = self._label_prior(training_set, part, alone.C, calibration, fold_search)
-            return priors[fold]
-
-        tried: dict[float | None, tuple[float, list[Array]]] = {}
-
-        def loss(C: float | None) -> float:
-            if C not in tried:
-                if show is not None:
-                    show(len(tried), len(grid), f"unlabelled rows, C = {C}")
-                with_these = self._held_out_scores(training_set, subset, rounds, C, fold_search, fold_prior=fold_prior)
-                tried[C] = self._held_out_loss(with_these, subset), with_these
-            return tried[C][0]
-
-        small = _small_values(self._grid()) if self._chooses_C() else ()
-        grid: list[float | None] = [*small] or [alone.C]
-        C = lowest_nearby(loss, grid, max(sum((alone.C or 0.0) >= C for C in small) - 1, 0))
-        gain, std_error = self._held_out_gain(held_out[: len(rounds)], tried[C][1], subset)
-        choice = alone
-        if gain > std_error:
-            records = [{"C": C, "log_loss": tried[C][0]} for C in grid if C in tried] if self._chooses_C() else []
-            choice = Choice(C, records, tried[C][1])
-        return choice, self._label_prior(training_set, subset, alone.C, calibration, search), gain - std_error
-
-    def _label_prior(
-        self,
-        training_set: TrainingSet,
-        subset: Subset,
-        C: float | None,
-        calibration: Calibration | None,
-        search: Search,
-    ) -> Array:
-        """(m, C) prior of the labels; for unlabelled rows, the probabilities predicted by the fit to the others."""
-        labelled = subset.take(np.flatnonzero(subset.labelled))
-        trained = self._train(training_set, labelled, C, search)
-        fitted = trained.discriminant, trained.solution, trained.constraints
-        scores = training_set.scores(labelled, *fitted, subset.rows[~subset.labelled])
-        prior = subset.prior.copy()
-        prior[~subset.labelled] = softmax(scores if calibration is None else calibration(scores), axis=1)
-        return prior
-
     def _cv_rounds(self, subset: Subset) -> list[Folds]:
-        """Rounds of cross-validation, each holding out a row at most once; several if labelled rows are few."""
+        """Rounds of cross-validation; none if nothing is chosen by it."""
         if not (self._chooses_C() or self.calibration in CALIBRATIONS or subset.has_unlabelled):
             return []
-        codes = np.where(subset.labelled, subset.prior.argmax(axis=1), -1)
-        codes_used = np.where(subset.weight > 0, codes, -1)
-        used = codes_used >= 0
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=MAX_REPEATS)
-        random = isinstance(self.cv, (int, np.integer))
-        n_repeats = min(MAX_REPEATS, max(1, round(MIN_HELD_OUT / max(used.sum(), 1)))) if random else 1
-        repeats = [label_folds(codes, used, int(seed), self.cv) for seed in seeds[:n_repeats]]
-        usable = [[fold for fold in folds if _is_usable(codes_used, fold, subset.n_classes)] for folds in repeats]
-        if not random and len(usable[0]) < len(repeats[0]):
-            raise ValueError(
-                "cv must train on rows of every class and hold out rows with a label and a weight; "
-                f"{len(repeats[0]) - len(usable[0])} of its {len(repeats[0])} splits do not"
-            )
-        return [one_round for folds in usable for one_round in _disjoint_rounds(folds)]
-
-    def _choose_C(
-        self, training_set: TrainingSet, subset: Subset, rounds: list[Folds], search: Search, show: Progress | None
-    ) -> Choice:
-        """`C` for the labelled rows alone."""
-        if not self._chooses_C():
-            return Choice(self._given_C())
-        grid = self._grid()
-        if subset.take(np.flatnonzero(subset.labelled)).uncertain:
-            grid = _small_values(grid)
-        if not rounds:
-            return Choice(grid[len(grid) // 2])
-        fold_search = training_set.for_folds(search)
-        states: dict[tuple[int, int], TrainedDiscriminant] = {}
-        tried: list[dict] = []
-        best: tuple[float, float, list[Array] | None] = (np.inf, grid[0], None)
-        for i, C in enumerate(grid):
-            if show is not None:
-                show(i, len(grid), f"C = {C:g}")
-            held_out = self._held_out_scores(training_set, subset, rounds, C, fold_search, states)
-            loss = self._held_out_loss(held_out, subset)
-            tried.append({"C": C, "log_loss": loss})
-            if loss < best[0]:
-                best = (loss, C, held_out)
-            elif i - grid.index(best[1]) >= self._patience:
-                break
-            if all(trained.attains_margins for trained in states.values()):
-                break
-        return Choice(best[1], tried, best[2])
-
-    def _held_out_loss(self, held_out: list[Array], subset: Subset) -> float:
-        """Log-loss of the held-out rows of all rounds; without calibration, that of the best slope."""
-        return log_loss(*self._held_out_log_prob(held_out, subset))
-
-    def _held_out_log_prob(self, held_out: list[Array], subset: Subset) -> tuple[Array, Array, Array]:
-        """Log-probabilities of the held-out rows of all rounds, their label likelihoods and weights."""
-        scores, likelihood, weight = _stack_rounds(held_out, subset)
-        if self.calibration is None or self.calibration in CALIBRATIONS:
-            log_prob = fit_calibration(scores, likelihood, weight, affine=self.calibration == "affine")(scores)
-        else:
-            log_prob = log_with_uniform(log_softmax(scores, axis=1))
-        return log_prob, likelihood, weight
-
-    def _held_out_gain(self, before: list[Array], after: list[Array], subset: Subset) -> tuple[float, float]:
-        """Reduction of the held-out loss from one list of scores to another, and its standard error over rows."""
-        log_probs = [self._held_out_log_prob(held_out, subset) for held_out in (before, after)]
-        losses = [-np.log((likelihood * np.exp(log_prob)).sum(axis=1)) for log_prob, likelihood, _ in log_probs]
-        rows = np.concatenate([_held_out_rows(scores, subset) for scores in before])
-        count = np.bincount(rows, minlength=len(subset.rows))
-        gains = np.bincount(rows, losses[0] - losses[1], len(subset.rows))[count > 0] / count[count > 0]
-        weight = subset.weight[count > 0]
-        mean = float(np.average(gains, weights=weight))
-        n = weight.sum() ** 2 / (weight**2).sum()
-        return mean, float(np.sqrt(np.average((gains - mean) ** 2, weights=weight) / max(n - 1, 1)))
-
-    def _held_out_scores(
-        self,
-        training_set: TrainingSet,
-        subset: Subset,
-        rounds: list[Folds],
-        C: float | None,
-        search: Search,
-        states: dict[tuple[int, int], TrainedDiscriminant] | None = None,
-        *,
-        fold_prior: Callable[[tuple[int, int], Subset], Array] | None = None,
-    ) -> list[Array]:
-        """Held-out scores (n, C) of each round; NaN for rows that are never held out.
-
-        `states` holds what was trained for an earlier `C`, as initial values; it is updated in place. `fold_prior`
-        gives the label priors of the training rows of a fold; if None, only labelled rows are trained on.
-        """
-        out = []
-        states = {} if states is None else states
-        for r, folds in enumerate(rounds):
-            scores = np.full(subset.prior.shape, np.nan)
-            for f, (train, test) in enumerate(folds):
-                train = train[subset.labelled[train]] if fold_prior is None else train
-                part = subset.take(train)
-                label_prior = None if fold_prior is None else fold_prior((r, f), part)
-                start = states[r, f].solution.state if (r, f) in states else None
-                states[r, f] = trained = self._train(training_set, part, C, search, start, label_prior)
-                fitted = trained.discriminant, trained.solution, trained.constraints
-                scores[test] = training_set.scores(part, *fitted, subset.rows[test])
-            out.append(scores)
-        return out
-
-    def _calibrate(
-        self,
-        training_set: TrainingSet,
-        subset: Subset,
-        rounds: list[Folds],
-        C: float | None,
-        held_out: list[Array] | None,
-        search: Search,
-        show: Progress | None,
-    ) -> Calibration:
-        """The calibration; also sets `cv_error_`."""
-        calibration = Calibration(1.0, np.zeros(subset.n_classes))
-        fitted = self.calibration in CALIBRATIONS and bool(rounds)
-        if fitted and held_out is None:
-            if show is not None:
-                show(0, 1, "calibration")
-            held_out = self._held_out_scores(training_set, subset, rounds[:1], C, training_set.for_folds(search))
-        self.cv_error_ = None
-        if held_out is not None:
-            scores, likelihood, weight = _stack_rounds(held_out, subset)
-            if fitted:
-                calibration = fit_calibration(scores, likelihood, weight, affine=self.calibration == "affine")
-            wrong = calibration.decision(scores).argmax(axis=1) != likelihood.argmax(axis=1)
-            self.cv_error_ = float(np.average(wrong, weights=weight))
-        return calibration
+        return cv_rounds(subset, self.cv, self.random_state)
 
     def _set_training_attributes(self, trained: TrainedDiscriminant) -> None:
         """Set the attributes that describe the solution and the training rows, and warn if it did not converge."""
@@ -613,50 +373,11 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         )
 
 
-def _is_usable(codes: np.ndarray, fold: tuple[np.ndarray, np.ndarray], n_classes: int) -> bool:
-    """Whether every class has a training row, and some labelled row is held out."""
-    train, test = (codes[rows] for rows in fold)
-    return len(np.unique(train[train >= 0])) == n_classes and bool((test >= 0).any())
-
-
-def _disjoint_rounds(folds: Folds) -> list[Folds]:
-    """Distribute the folds over rounds, none of which holds out a row twice."""
-    rounds: list[Folds] = []
-    held_out: list[set] = []  # rows held out in each round
-    for fold in folds:
-        test = set(fold[1].tolist())
-        index = next((i for i, rows in enumerate(held_out) if not rows & test), None)
-        if index is None:
-            rounds.append([])
-            held_out.append(set())
-            index = len(rounds) - 1
-        rounds[index].append(fold)
-        held_out[index] |= test
-    return rounds
-
-
-def _held_out_rows(scores: Array, subset: Subset) -> np.ndarray:
-    return np.flatnonzero(~np.isnan(scores[:, 0]) & (subset.weight > 0))
-
-
-def _stack_rounds(rounds: list[Array], subset: Subset) -> tuple[Array, Array, Array]:
-    """Held-out scores of all rounds, the label likelihoods of the rows, and their weights divided by the rounds."""
-    held_out = [_held_out_rows(scores, subset) for scores in rounds]
-    all_rows = np.concatenate(held_out)
-    scores = np.concatenate([scores[rows] for scores, rows in zip(rounds, held_out)])
-    return scores, subset.prior[all_rows], subset.weight[all_rows] / len(rounds)
-
-
 def margin_quantile(margins: Array, constraints: PairConstraints, quantile: float) -> float:
     """Weighted quantile of the margins (n, pairs) of the labelled rows."""
     labelled = constraints.imposed & (np.abs(constraints.signs) > 0)
     weight = np.broadcast_to(constraints.weight[:, None], margins.shape)
     return weighted_quantile(margins[labelled], weight[labelled], quantile)
-
-
-def _small_values(grid: tuple[float, ...]) -> tuple[float, ...]:
-    """The values of a grid of C for uncertain labels."""
-    return tuple(C for C in grid if C <= MAX_C_UNCERTAIN) or grid[:1]
 
 
 def class_shares(subset: Subset, given: Array | None) -> ClassShares | None:
@@ -666,38 +387,6 @@ def class_shares(subset: Subset, given: Array | None) -> ClassShares | None:
         return None
     counts = (subset.labelled * subset.weight) @ subset.prior
     return ClassShares(weight, counts if given is None else FIXED_SHARES * weight.sum() * given)
-
-
-def lowest_nearby(loss: Callable[[Any], float], grid: Sequence[Any], start: int) -> Any:
-    """The value of a grid with the lowest loss, downhill from a position: to smaller values, then to larger ones."""
-    best = start
-    for step in (-1, 1):
-        while 0 <= best + step < len(grid) and loss(grid[best + step]) < loss(grid[best]):
-            best += step
-    loss(grid[best])
-    return grid[best]
-
-
-def read_subset(labels: Labels, weight: Array | None, class_weight: Any = None) -> Subset:
-    """All rows with their label distributions, which are uniform for unlabelled rows.
-
-    The weight of a labelled row is multiplied by the expected weight of its class.
-    """
-    likelihood = labels.likelihood
-    unlabelled = likelihood.min(axis=1) == 1.0
-    prior = likelihood / likelihood.sum(axis=1, keepdims=True)
-    weight = np.ones(len(prior)) if weight is None else weight
-    labelled = ~unlabelled & (np.ptp(prior, axis=1) > 0)
-    present = np.unique(prior[labelled & (weight > 0)].argmax(axis=1))
-    missing = [c for i, c in enumerate(labels.classes.tolist()) if i not in present]
-    if missing:
-        raise ValueError(
-            f"class {missing[0]!r} is not the most probable label of any row with a positive weight; label some rows "
-            f"of each class"
-        )
-    by_class = class_weights(class_weight, labels.classes, (labelled * weight) @ prior)
-    weight = weight * np.where(labelled, prior @ by_class, 1.0)
-    return Subset(np.arange(len(prior)), prior, labelled, weight, bool(is_uncertain(prior[weight > 0]).any()))
 
 
 def _with_progress(search: Search, show: Progress | None) -> Search:

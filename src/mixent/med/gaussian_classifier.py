@@ -19,14 +19,15 @@ from mixent.base.params import RandomState, check_count, warn_unused
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.data import Categorical, Table, TableLike, check_spread, read_features
+from mixent.med.cross_validation import CALIBRATIONS
 from mixent.med.encoding import FILLED, Encoder
-from mixent.med.estimator import CALIBRATIONS, MEDBase, TrainedDiscriminant
+from mixent.med.estimator import MEDBase
 from mixent.med.exponential_family import JointDistribution
 from mixent.med.gaussian_training import GaussianTrainingSet, gaussian_scores, predictive_scores
 from mixent.med.margins import MARGINS
 from mixent.med.model_training_sets import ModelDiscriminant
 from mixent.med.options import GaussianPrior, LabelUpdates, Margin
-from mixent.med.training_sets import Subset, TrainingSet
+from mixent.med.training_sets import Subset, TrainedDiscriminant, TrainingSet
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 LANDMARKS = 500

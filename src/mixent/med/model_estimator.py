@@ -9,10 +9,10 @@ from mixent.base.capabilities import able, yes
 from mixent.base.params import check_choice, warn_unused
 from mixent.core.arrays import Array
 from mixent.med.constraints import PairConstraints
-from mixent.med.estimator import MEDBase, TrainedDiscriminant
+from mixent.med.estimator import MEDBase
 from mixent.med.model_training_sets import FIRST_C
 from mixent.med.solving import Search
-from mixent.med.training_sets import Subset
+from mixent.med.training_sets import Subset, TrainedDiscriminant
 
 
 class MEDModelBase(MEDBase):

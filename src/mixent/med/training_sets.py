@@ -5,21 +5,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mixent.base.kernels import Kernel
+from mixent.base.params import class_weights
 from mixent.core.arrays import Array
+from mixent.core.driver import Run
 from mixent.core.executors import Executor, Serial
-from mixent.data import Table
+from mixent.data import Labels, Table
 from mixent.med.constraints import PairConstraints, contrasts
 from mixent.med.functions import FunctionDiscriminant, KernelDiscriminant, LinearDiscriminant, dual_coefficients
 from mixent.med.grams import KernelGram
+from mixent.med.margins import MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
 
 FOLD_GAP = 1e-6  # duality gap per row of models of cross-validation; a larger one saves no time
 BATCH_ROWS = 4096  # rows scored at once
+ATTAINED = 0.15  # largest shortfall, relative to the target, of margins that a larger C hardly changes
 
 
 def in_batches(table: Table, scores: Callable[[Table], Array]) -> Array:
@@ -63,6 +67,28 @@ def is_uncertain(prior: Array) -> np.ndarray:
     return (prior > 0).sum(axis=1) > 1
 
 
+def read_subset(labels: Labels, weight: Array | None, class_weight: Any = None) -> Subset:
+    """All rows with their label distributions, which are uniform for unlabelled rows.
+
+    The weight of a labelled row is multiplied by the expected weight of its class.
+    """
+    likelihood = labels.likelihood
+    unlabelled = likelihood.min(axis=1) == 1.0
+    prior = likelihood / likelihood.sum(axis=1, keepdims=True)
+    weight = np.ones(len(prior)) if weight is None else weight
+    labelled = ~unlabelled & (np.ptp(prior, axis=1) > 0)
+    present = np.unique(prior[labelled & (weight > 0)].argmax(axis=1))
+    missing = [c for i, c in enumerate(labels.classes.tolist()) if i not in present]
+    if missing:
+        raise ValueError(
+            f"class {missing[0]!r} is not the most probable label of any row with a positive weight; label some rows "
+            f"of each class"
+        )
+    by_class = class_weights(class_weight, labels.classes, (labelled * weight) @ prior)
+    weight = weight * np.where(labelled, prior @ by_class, 1.0)
+    return Subset(np.arange(len(prior)), prior, labelled, weight, bool(is_uncertain(prior[weight > 0]).any()))
+
+
 class TrainingSet(ABC):
     """All rows of a fit."""
 
@@ -81,6 +107,45 @@ class TrainingSet(ABC):
     def for_folds(self, search: Search) -> Search:
         """The search for models of cross-validation."""
         return replace(search, gap=max(search.gap, self.fold_gap))
+
+
+class TrainedDiscriminant:
+    """The solution for a subset of the rows, with the problem it solves.
+
+    Parameters
+    ----------
+    subset : rows, labels and weights
+    discriminant : the family of discriminant functions
+    margin : prior of the margins
+    solution : multipliers and discriminant functions
+    label_run : run of the alternating optimization with uncertain labels; None where all labels are certain
+    """
+
+    def __init__(
+        self,
+        subset: Subset,
+        discriminant: Discriminant,
+        margin: MarginPrior,
+        solution: Solution,
+        label_run: Run | None,
+    ) -> None:
+        self.subset = subset
+        self.discriminant = discriminant
+        self.margin = margin
+        self.solution = solution
+        self.label_run = label_run
+        self.label_posterior = subset.prior if label_run is None else label_run.params.q
+        self.constraints = PairConstraints.of(self.label_posterior, subset.weight, subset.prior)
+
+    def scores(self, training_set: TrainingSet, rows: np.ndarray) -> Array:
+        """(m, C) scores of other rows of the training set."""
+        return training_set.scores(self.subset, self.discriminant, self.solution, self.constraints, rows)
+
+    @property
+    def attains_margins(self) -> bool:
+        """Whether the margins of all rows are nearly the target or larger: the solution for any larger C is similar."""
+        shortfall = self.margin.target - self.margin.mean(self.solution.multipliers.max(initial=0.0))
+        return bool(shortfall <= ATTAINED * self.margin.target)
 
 
 @dataclass(frozen=True)

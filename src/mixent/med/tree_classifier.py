@@ -20,14 +20,14 @@ from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress
 from mixent.data import Categorical, Table, TableLike, check_spread, read_features
-from mixent.med.estimator import TrainedDiscriminant
+from mixent.med.cross_validation import CrossValidation
 from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import SingleTree
 from mixent.med.model_estimator import MEDModelBase
 from mixent.med.options import LabelUpdates, Margin, Tables, Trees
 from mixent.med.solving import Search
 from mixent.med.spanning_trees import unpacked
-from mixent.med.training_sets import Subset, TrainingSet
+from mixent.med.training_sets import Subset, TrainedDiscriminant, TrainingSet
 from mixent.med.trees import TreeDiscriminant, TreeModel, TreeTrainingSet
 
 GRID = (0.1, 0.3, 1.0, 3.0)
@@ -310,9 +310,8 @@ class MEDTreeClassifier(MEDModelBase):
         """Cross-validated log-loss for a typical value of C; of one round with uncertain labels, which take long."""
         C = TYPICAL_C if self._chooses_C() else self._given_C()
         rounds = rounds[:1] if subset.uncertain else rounds
-        fold_search = training_set.for_folds(search)
-        held_out = self._held_out_scores(training_set, subset, rounds, C, fold_search)
-        return self._held_out_loss(held_out, subset)
+        folds = CrossValidation(self._train, training_set, subset, rounds, search, self.calibration)
+        return folds.loss(folds.scores(C))
 
     def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
         assert isinstance(trained.discriminant, TreeDiscriminant)
