@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax, softmax, stdtrit
 from sklearn.utils import check_random_state
 
 from mixent.base.bounded_loss import log_with_uniform
@@ -24,7 +24,9 @@ CALIBRATIONS = ("temperature", "affine")
 MIN_HELD_OUT = 400  # cross-validation is repeated until about this many rows were held out, at most MAX_REPEATS times
 MAX_REPEATS = 5
 MAX_C_UNCERTAIN = 3.0  # largest C="auto" with uncertain labels: with a larger C they keep their initial values
-UNLABELLED_ROUNDS = 2  # rounds of cross-validation with unlabelled rows, which take long
+UNLABELLED_ROUNDS = 2  # rounds that choose C with unlabelled rows, which take long; the others follow if these gain
+LEVEL = 0.05  # of the test whether unlabelled rows improve the predictions of labelled ones
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -73,18 +75,18 @@ class CrossValidation:
     def scores(
         self,
         C: float | None,
-        rounds: int | None = None,
+        rounds: slice = ALL,
         states: dict[tuple[int, int], TrainedDiscriminant] | None = None,
         fold_prior: Callable[[tuple[int, int], Subset], Array] | None = None,
     ) -> list[Array]:
-        """Held-out scores (n, C) of each round (default: of all); NaN for rows that are never held out.
+        """Held-out scores (n, C) of each of these rounds; NaN for rows that are never held out.
 
         `states` holds what was trained for an earlier `C`, as initial values; it is updated in place. `fold_prior`
         gives the label priors of the training rows of a fold; if None, only labelled rows are trained on.
         """
         subset, out = self.subset, []
         states = {} if states is None else states
-        for r, folds in enumerate(self.rounds[:rounds]):
+        for r, folds in list(enumerate(self.rounds))[rounds]:
             scores = np.full(subset.prior.shape, np.nan)
             for f, (train, test) in enumerate(folds):
                 train = train[subset.labelled[train]] if fold_prior is None else train
@@ -111,7 +113,10 @@ class CrossValidation:
         return log_prob, likelihood, weight
 
     def gain(self, before: list[Array], after: list[Array]) -> tuple[float, float]:
-        """Reduction of the held-out loss from one list of scores to another, and its standard error over rows."""
+        """Reduction of the held-out loss from one list of scores to another, and its lower confidence bound.
+
+        The bound is that of a one-sided t-test over the rows, at the level of 5 %.
+        """
         log_probs = [self._log_prob(held_out) for held_out in (before, after)]
         losses = [-np.log((likelihood * np.exp(log_prob)).sum(axis=1)) for log_prob, likelihood, _ in log_probs]
         n_rows = len(self.subset.rows)
@@ -120,8 +125,9 @@ class CrossValidation:
         gains = np.bincount(rows, losses[0] - losses[1], n_rows)[count > 0] / count[count > 0]
         weight = self.subset.weight[count > 0]
         mean = float(np.average(gains, weights=weight))
-        n = weight.sum() ** 2 / (weight**2).sum()
-        return mean, float(np.sqrt(np.average((gains - mean) ** 2, weights=weight) / max(n - 1, 1)))
+        freedom = max(weight.sum() ** 2 / (weight**2).sum() - 1.0, 1.0)
+        std_error = np.sqrt(np.average((gains - mean) ** 2, weights=weight) / freedom)
+        return mean, mean - float(stdtrit(freedom, 1.0 - LEVEL) * std_error)
 
     # --- choices ------------------------------------------------------------------------------------------------
 
@@ -153,16 +159,16 @@ class CrossValidation:
         return Choice(best[1], tried, best[2])
 
     def try_unlabelled(self, alone: Choice, grid: tuple[float, ...]) -> tuple[Choice, Array, float]:
-        """The choice with or without the unlabelled rows, label priors (n, C), and the gain minus its standard error.
+        """The choice with or without the unlabelled rows, label priors (n, C), and the bound of `gain`.
 
         The prior of an unlabelled row is its predicted probability by the fit to the labelled rows alone; in a fold, to
-        its labelled training rows. Where the gain is not positive, the choice is that of the labelled rows alone.
+        its labelled training rows. Where the bound is not positive, the choice is that of the labelled rows alone.
         `grid` holds the values of C to choose from; it is empty if C is given.
         """
         if not self.rounds:
             return alone, self._label_prior(self.subset, alone.C, None, self.search), 0.0
-        n_rounds = min(UNLABELLED_ROUNDS, len(self.rounds))
-        held_out = alone.held_out or self.scores(alone.C, n_rounds)
+        first, others = slice(UNLABELLED_ROUNDS), slice(UNLABELLED_ROUNDS, None)
+        held_out = alone.held_out or self.scores(alone.C)
         calibration = fit_calibration(*_stack_rounds(held_out, self.subset), affine=True)
         priors: dict = {}
 
@@ -177,18 +183,22 @@ class CrossValidation:
             if C not in tried:
                 if self.show is not None:
                     self.show(len(tried), len(values), f"unlabelled rows, C = {C}")
-                with_these = self.scores(C, n_rounds, fold_prior=fold_prior)
+                with_these = self.scores(C, first, fold_prior=fold_prior)
                 tried[C] = self.loss(with_these), with_these
             return tried[C][0]
 
         small = _small_values(grid)
         values: list[float | None] = [*small] or [alone.C]
         C = lowest_nearby(loss, values, max(sum((alone.C or 0.0) >= C for C in small) - 1, 0))
-        gain, std_error = self.gain(held_out[:n_rounds], tried[C][1])
+        with_these = tried[C][1]
+        gain, bound = self.gain(held_out[first], with_these)
+        if gain > 0 and self.rounds[others]:
+            with_these = with_these + self.scores(C, others, fold_prior=fold_prior)
+            gain, bound = self.gain(held_out, with_these)
         choice = alone
-        if gain > std_error:
-            choice = Choice(C, [{"C": C, "log_loss": tried[C][0]} for C in small if C in tried], tried[C][1])
-        return choice, self._label_prior(self.subset, alone.C, calibration, self.search), gain - std_error
+        if bound > 0:
+            choice = Choice(C, [{"C": C, "log_loss": tried[C][0]} for C in small if C in tried], with_these)
+        return choice, self._label_prior(self.subset, alone.C, calibration, self.search), bound
 
     def _label_prior(self, subset: Subset, C: float | None, calibration: Calibration | None, search: Search) -> Array:
         """(m, C) prior of the labels; for unlabelled rows, the probabilities predicted by the fit to the others."""
@@ -206,7 +216,7 @@ class CrossValidation:
         if fitted and held_out is None:
             if self.show is not None:
                 self.show(0, 1, "calibration")
-            held_out = self.scores(choice.C, 1)
+            held_out = self.scores(choice.C, slice(1))
         if held_out is None:
             return calibration, None
         scores, likelihood, weight = _stack_rounds(held_out, self.subset)
