@@ -239,9 +239,11 @@ class ActiveSet:
     def __init__(self, problem: ExponentialFamilyProblem, params: JointDistribution, curvature: Array) -> None:
         """`curvature` (n, P) is the diagonal of S, zero for constraints that are not active."""
         self.problem, self.params = problem, params
-        self.index = rows, k = np.nonzero(curvature > 0)
-        self.rows, self.starts, n_of = np.unique(rows, return_index=True, return_counts=True)
-        self.row_of = np.repeat(np.arange(len(self.rows)), n_of)  # (K,) positions among `rows`
+        self.index = rows, k = np.divmod(np.flatnonzero(curvature > 0), curvature.shape[1])
+        is_first = np.diff(rows, prepend=-1) > 0
+        self.starts = np.flatnonzero(is_first)
+        self.rows = rows[self.starts]
+        self.row_of = np.cumsum(is_first) - 1  # (K,) positions among `rows`
         self.features = tuple(phi.take(self.rows).for_products() for phi in problem.features)
         self.coef = problem.constraints.coefficients(rows, k)  # (K, S)
         self.inverse_curvature = 1.0 / curvature[rows, k]  # S^-1
