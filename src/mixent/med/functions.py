@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from mixent.base.kernels import factor
 from mixent.core.arrays import Array, scratch
@@ -28,6 +27,7 @@ from mixent.med.exponential_family import (
     FamilyStats,
     JointDistribution,
     imbalance_penalty,
+    length_of_step,
 )
 from mixent.med.exponential_family_solving import JointSolution, balance_multipliers, solve, stats_at
 from mixent.med.families import Distribution
@@ -48,7 +48,6 @@ LONGEST = 4.0  # length of a step
 MAX_LOCAL = 5e7  # constraints times squared parameters up to which an interior-point method is used
 REFINEMENTS = 5  # Newton steps of the multipliers
 NEAR = 1.0 - 1e-12  # share of their upper bound that multipliers may reach
-FLAT, LENGTH = 1e-3, 1e-2  # share of the initial slope that counts as zero, and relative precision of a step's length
 MANY_ROWS, SHARE = 1000, 4  # from so many rows on, every fourth is solved first
 SAMPLED_C = 30.0  # largest multiple of the first C for that
 GROWTH, LINEAR_GROWTH = 3.0, 10.0  # a large C is approached through smaller ones: factor between them
@@ -312,13 +311,7 @@ class FunctionProblem(ExponentialFamilyProblem):
         def slope(t: float) -> float:
             return linear + t * square - float(np.vdot(weighted, self.margin.multiplier(m + t * m_step)))
 
-        initial = linear - float(np.vdot(weighted, lam))
-        if not initial < 0:
-            return None
-        low, high = 0.0, 1.0
-        while (value := slope(high)) < FLAT * initial and high < LONGEST:
-            low, high = high, 2.0 * high
-        return high if value <= -FLAT * initial else float(brentq(slope, low, high, xtol=1e-12, rtol=LENGTH))
+        return length_of_step(slope, linear - float(np.vdot(weighted, lam)), LONGEST)
 
 
 class ActiveRows(ActiveSet):
