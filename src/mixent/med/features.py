@@ -122,17 +122,14 @@ class EdgeFeatures(RowFeatures):
         u, v = edge_ends(self.layout.n)
         codes = self._codes()
         if codes is not None:
-            out, log_ratios, first = (
-                np.empty((self.n_rows, len(u))),
-                self.log_ratios.ravel(),
-                codes * self.layout.n_cells,
-            )
+            phi, log_ratios = np.empty((self.n_rows, len(u))), self.log_ratios.ravel()
+            first = codes * self.layout.n_cells
             for a in range(0, self.n_rows, FEW_ROWS):  # a few rows at a time, whose positions stay in the cache
                 rows = slice(a, a + FEW_ROWS)
                 position = first[rows].take(u, axis=1)
                 position += codes[rows].take(v, axis=1)
-                log_ratios.take(position, out=out[rows], mode="clip")  # the default mode would use a buffer
-            return out
+                log_ratios.take(position, out=phi[rows], mode="clip")  # the default mode would use a buffer
+            return phi
         starts, out = self.layout.starts, []
         for start, after in pairwise(starts):
             weighted = (self.cells[:, start:after] @ self.log_ratios[start:after, after:]) * self.cells[:, after:]
