@@ -76,6 +76,11 @@ class ScaledMargin(MarginPrior):
     C: float
     target: float = 1.0
 
+    @property
+    def largest(self) -> float:
+        """The largest number below C, for multipliers that would reach it by rounding."""
+        return float(np.nextafter(self.C, 0.0))
+
     def increasing(self, first: float, factor: float) -> list[MarginPrior]:
         """The same prior for values of C that increase by `factor`, from at most `first` to its own."""
         bounds = [self.C]
@@ -114,7 +119,8 @@ class Exponential(ScaledMargin):
 
     def multiplier(self, margin: Array) -> Array:
         shortfall = np.maximum(self.target - margin, 1.0 / self.C)
-        return np.where(self.target - margin > 1.0 / self.C, np.maximum(self.C - 1.0 / shortfall, 0.0), 0.0)
+        lam = np.clip(self.C - 1.0 / shortfall, 0.0, self.largest)
+        return np.where(self.target - margin > 1.0 / self.C, lam, 0.0)
 
     def loss(self, margin: Array) -> Array:
         # as a function of the shortfall: 1 - λ / C would lose precision where λ is close to C
@@ -156,7 +162,8 @@ class Laplace(ScaledMargin):
 
     def multiplier(self, margin: Array) -> Array:
         shortfall = np.maximum(self.target - margin, 0.0)
-        return shortfall * self.C**2 / (1.0 + np.hypot(1.0, shortfall * self.C))  # no cancellation near zero
+        lam = shortfall * self.C**2 / (1.0 + np.hypot(1.0, shortfall * self.C))  # no cancellation near zero
+        return np.minimum(lam, self.largest)
 
     def loss(self, margin: Array) -> Array:
         # as a function of the shortfall: 1 - (λ / C)^2 would lose precision where λ is close to C
