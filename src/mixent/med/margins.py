@@ -35,6 +35,11 @@ class MarginPrior(ABC):
         """Upper bound on the multipliers, which are smaller."""
         return float("inf")
 
+    @property
+    def largest(self) -> float:
+        """The largest number below that bound, for multipliers that would reach it by rounding."""
+        return float(np.nextafter(self.upper, 0.0))
+
     @abstractmethod
     def potential(self, multiplier: Any) -> Any:
         """u(λ)."""
@@ -75,11 +80,6 @@ class ScaledMargin(MarginPrior):
 
     C: float
     target: float = 1.0
-
-    @property
-    def largest(self) -> float:
-        """The largest number below C, for multipliers that would reach it by rounding."""
-        return float(np.nextafter(self.C, 0.0))
 
     def increasing(self, first: float, factor: float) -> list[MarginPrior]:
         """The same prior for values of C that increase by `factor`, from at most `first` to its own."""
