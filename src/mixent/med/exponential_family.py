@@ -401,9 +401,6 @@ class SequentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fami
     safe_step: float = 2.0**-30
     last_step: dict = field(default_factory=dict, repr=False, compare=False)  # the last statistics and step
 
-    def source(self) -> Blocks:
-        return self.problem.source()
-
     def prepare(self, params: JointDistribution) -> JointDistribution:
         return params
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from mixent.core.arrays import Array
-from mixent.core.driver import Event, Halt, Observer, Run, Status
+from mixent.core.driver import Event, Halt, Observer, Run
 from mixent.med.exponential_family import (
     MAX_DIRECT,
     ExponentialFamilyProblem,
@@ -22,8 +21,6 @@ from mixent.med.solving import Search, method_of_multipliers
 NEWTON_STEPS = 30  # Newton steps before the local problems are solved exactly
 GROWTH, MAX_GROWTH = 3.0, 1e8  # factor by which C grows in the method of multipliers, and in all
 MAX_BALANCING, BALANCED = 30, 1e-15  # changes of the multipliers, and the relative imbalance at which they end
-COMPARED, SLOW_GAP = 30, 0.5  # passes between gaps that are compared, and their ratio: slower takes over 1000 passes
-TOO_SLOW = "the duality gap falls too slowly; set a smaller C, or scale the weights or columns"
 MAX_LOCAL, MAX_ENTRIES = 2 * MAX_DIRECT, 5 * 10**7  # constraints of a local problem, and entries of their features
 
 
@@ -89,38 +86,17 @@ def balance_multipliers(problem: ExponentialFamilyProblem, lam: Array) -> Array:
 
 def maximize(problem: ExponentialFamilyProblem, search: Search, start: JointDistribution) -> Run:
     """Newton steps, then, if they do not converge and the problem is small, exact minima of local problems."""
-    if problem.exact:
-        return _run_exact(problem, search, start)
     n_constraints = np.count_nonzero(problem.constraints.effective)
     n_parameters = max(len(part.T) for part in problem.prior.parts)
-    small = n_constraints <= MAX_LOCAL and n_constraints * n_parameters <= MAX_ENTRIES
+    small = not problem.exact and n_constraints <= MAX_LOCAL and n_constraints * n_parameters <= MAX_ENTRIES
     steps = min(NEWTON_STEPS, search.max_iter) if small else search.max_iter
     first = replace(search, max_iter=steps).run(problem, problem.source(), start)
     if not small or first.status.ok or first.n_passes >= search.max_iter:
         return first
     precision = float(np.clip(1e-6 * search.gap, 1e-13, 1e-10))
     remaining = replace(search, max_iter=search.max_iter - first.n_passes)
-    second = _run_exact(SequentialFamilyProblem(problem, precision), remaining, first.params)
+    second = remaining.run(SequentialFamilyProblem(problem, precision), problem.source(), first.params)
     return replace(second, n_passes=first.n_passes + second.n_passes)
-
-
-def _run_exact(problem: Any, search: Search, start: JointDistribution) -> Run:
-    """A run of exact minima of local problems, which ends where it is too slow to reach the gap."""
-    compared: list[tuple[int, float]] = []  # passes and gaps; the gap is infinite where the dual does not exist
-
-    def too_slow() -> bool:
-        return len(compared) > 1 and not compared[-1][1] < SLOW_GAP * compared[-2][1]
-
-    def observe(event: Event) -> Halt | None:
-        if event.n_pass < (compared[-1][0] if compared else 0) + COMPARED:
-            return None
-        gap = problem.gap(event.params, event.total)
-        compared.append((event.n_pass, np.inf if gap is None else gap))
-        return Halt(TOO_SLOW) if too_slow() else None
-
-    run = replace(search, observers=(*search.observers, observe)).run(problem, problem.source(), start)
-    slow = run.status is Status.STOPPED and too_slow()
-    return replace(run, status=Status.MAX_PASSES) if slow else run
 
 
 def _halt_beyond(problem: ExponentialFamilyProblem, max_divergence: float) -> Observer:
