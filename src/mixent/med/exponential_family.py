@@ -36,9 +36,8 @@ MAX_ITER = 100  # conjugate gradient iterations
 EXACT, LOOSE = 1e-10, 1e-5  # their relative squared residual; the second from MANY rows on, where steps are expensive
 MANY = 1000
 MAX_DIRECT, MAX_ENTRIES = 600, 2 * 10**5  # constraints, and entries of their features, of a system solved directly
-SMALLEST = 1e-200  # curvature
 CUT = 1e-14  # relative eigenvalues of the kernel matrix that count as zero
-PROXIMAL = 1e-8  # share of the losses' curvature added for a flat bias: without any, rounding errors would move it
+PROXIMAL = 1e-8  # curvature added for a flat bias, per unit of weight: without any, rounding errors would move it
 
 
 @dataclass(frozen=True, repr=False)
@@ -207,22 +206,11 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
         residuals = tuple(p.T + g - part.T for p, g, part in zip(prior.parts, total.gradient, params.parts))
         active = self.active_set(params, self.curvature(total.multipliers.array))
         bias_residual = total.bias_gradient - (params.bias - prior.bias) / self.bias_variance
-        bias_curvature = self.bias_curvature(total)
+        bias_curvature = 1.0 / self.bias_variance + PROXIMAL * total.weight
         right = active.dot([part.hessian_product(r) for part, r in zip(params.parts, residuals)])
         z, bias_step = active.solve(right, bias_residual, bias_curvature)
         correction = active.weighted_features(z)
         return tuple(r - c for r, c in zip(residuals, correction)), bias_step
-
-    def bias_curvature(self, total: FamilyStats) -> float:
-        """The curvature of the bias's prior, and of a term that keeps a flat bias where it is.
-
-        The term is a share of  (sum_k w_k λ_k)^2 / (2 sum_k w_k loss_k),  the curvature of a quadratic function with
-        the slope and the value of the losses: rows that attain their margins do not count, whatever their weight, and
-        steps are in proportion to the shortfalls of the others.
-        """
-        slope = float(self.constraints.weight @ total.multipliers.array.sum(axis=1))
-        typical = slope**2 / (2.0 * total.loss) if total.loss > 0 else total.weight
-        return 1.0 / self.bias_variance + PROXIMAL * max(typical, SMALLEST)
 
     def active_set(self, params: JointDistribution, curvature: Array) -> ActiveSet:
         """The system of a Newton step at these parameters."""
@@ -434,7 +422,7 @@ class SequentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fami
         positive = values > CUT * max(float(values.max(initial=0.0)), 1e-300)
         root, vectors = np.sqrt(values[positive]), vectors[:, positive]
         r, G = len(root), len(params.bias)
-        Q = np.diag(np.r_[np.ones(r), np.full(G, problem.bias_curvature(total))])
+        Q = np.diag(np.r_[np.ones(r), np.full(G, 1.0 / problem.bias_variance + PROXIMAL * total.weight)])
         g = np.r_[np.zeros(r), (params.bias - problem.prior.bias) / problem.bias_variance]
         A = np.concatenate([vectors * root, every.B], axis=1)
         v, _ = local_minimum(Q, g, A, m, constraints.weight[every.index[0]], problem.margin, self.precision)

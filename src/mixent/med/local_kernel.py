@@ -20,6 +20,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.core.linalg import solver_of
 from mixent.med.exponential_family import (
+    PROXIMAL,
     ActiveSet,
     ExponentialFamilyProblem,
     FamilyStats,
@@ -113,7 +114,7 @@ class LocalMinimumProblem(ExponentialFamilyProblem):
         """z (n, P) at the minimum, the step of the bias, and the sums Phi^T z."""
         weight = self.constraints.weight
         active = ActiveSet(self, params, np.where(chosen, weight[:, None], 0.0))
-        q = self.bias_curvature(total)
+        q = 1.0 / self.bias_variance + PROXIMAL * total.weight
         g = (params.bias - self.prior.bias) / self.bias_variance
         at = active.index
         local = LocalSearch(self._kernel(active, chosen), active.B, q, g, at_prior[at], weight[at[0]], self.margin)
