@@ -426,6 +426,7 @@ class SequentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fami
     problem: ExponentialFamilyProblem
     precision: float
     safe_step: float = 2.0**-30
+    last_step: dict = field(default_factory=dict, repr=False, compare=False)  # the last statistics and step
 
     def prepare(self, params: JointDistribution) -> JointDistribution:
         return params
@@ -440,7 +441,13 @@ class SequentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fami
         return self.problem.gap(params, total)
 
     def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
-        """Minimize over steps  T0 - T + Phi^T z,  in which D is quadratic and the margins are linear.
+        if self.last_step.get("total") is not total:  # else a step was too long: the same direction is used
+            self.last_step.update(total=total, local=self._local_step(params, total))
+        steps, bias_step = self.last_step["local"]
+        return self.problem.step(params, tuple(step * d for d in steps), step * bias_step)
+
+    def _local_step(self, params: JointDistribution, total: FamilyStats) -> tuple[tuple[Array, ...], Array]:
+        """The full steps  T0 - T + Phi^T z  and that of the bias, for which D is quadratic and the margins are linear.
 
         K = V diag(root^2) V^T is the kernel matrix of all constraints; the unknowns are diag(root) V^T z and the bias.
         """
@@ -459,4 +466,4 @@ class SequentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fami
         A = np.concatenate([vectors * root, every.B], axis=1)
         v, _ = local_minimum(Q, g, A, m, constraints.weight[every.index[0]], problem.margin, self.precision)
         from_prior = every.weighted_features(vectors @ (v[:r] / root))
-        return problem.step(params, tuple(step * (a + b) for a, b in zip(to_prior, from_prior)), step * v[r:])
+        return tuple(a + b for a, b in zip(to_prior, from_prior)), v[r:]

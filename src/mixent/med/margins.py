@@ -37,6 +37,11 @@ class MarginPrior(ABC):
         """Upper bound on the multipliers, which are smaller."""
         return float("inf")
 
+    @property
+    def largest(self) -> float:
+        """The largest number below that bound, for multipliers that would reach it by rounding."""
+        return float(np.nextafter(self.upper, 0.0))
+
     @abstractmethod
     def potential(self, multiplier: Any) -> Any:
         """u(λ)."""
@@ -116,7 +121,7 @@ class Exponential(ScaledMargin):
 
     def multiplier(self, margin: Array) -> Array:
         beyond = self._beyond(margin)
-        return self.C * (beyond / (1.0 + beyond))  # no cancellation near zero
+        return np.minimum(self.C * (beyond / (1.0 + beyond)), self.largest)  # no cancellation near zero
 
     def loss(self, margin: Array) -> Array:
         # as a function of the shortfall: 1 - λ / C would lose precision where λ is close to C
@@ -162,7 +167,8 @@ class Laplace(ScaledMargin):
 
     def multiplier(self, margin: Array) -> Array:
         shortfall = self._shortfall(margin)
-        return self.C * (shortfall / (1.0 + np.sqrt(1.0 + shortfall * shortfall)))  # no cancellation near zero
+        lam = self.C * (shortfall / (1.0 + np.sqrt(1.0 + shortfall * shortfall)))  # no cancellation near zero
+        return np.minimum(lam, self.largest)
 
     def loss(self, margin: Array) -> Array:
         # as a function of the shortfall: 1 - (λ / C)^2 would lose precision where λ is close to C
