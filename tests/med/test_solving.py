@@ -1,6 +1,6 @@
 """Linear and kernel discriminants: Newton's method in features, in a kernel matrix and a generic solver agree."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -8,8 +8,10 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.svm import SVC
 
-from mixent.core.driver import Status, rounding
+from mixent.core.blocks import Blocks, NumberedRows
+from mixent.core.driver import Problem, Status, rounding
 from mixent.core.executors import Serial, Threads
+from mixent.core.stats import Stats
 from mixent.med import functions, grams
 from mixent.med.constraints import PairConstraints, contrasts, pairs
 from mixent.med.exponential_family import JointDistribution, SequentialFamilyProblem
@@ -661,3 +663,41 @@ def test_many_rows_have_the_solution_of_few(C, margin, monkeypatch):
     slack = 1e-12 * abs(few.minimum)  # rounding
     assert many.dual <= few.minimum + slack and few.dual <= many.minimum + slack  # bounds of the same optimum
     np.testing.assert_allclose(np.diff(many.scores), np.diff(few.scores), atol=1e-2)
+
+
+class Creeping(Problem):
+    """Maximizes -x for x > 0, each update taking a constant step towards zero: the gap is x itself."""
+
+    safe_step = 1.0
+
+    def __init__(self, step):
+        self.length = step
+
+    def prepare(self, params):
+        return params
+
+    def stats(self, ready, block):
+        return Nothing()
+
+    def objective(self, params, total):
+        return -params
+
+    def gap(self, params, total):
+        return params
+
+    def update(self, params, total, step):
+        return max(params - self.length, 0.0)
+
+
+@dataclass(frozen=True)
+class Nothing(Stats):
+    zero: float = 0.0
+
+
+@pytest.mark.parametrize(("step", "n_passes", "status"), [(1.0, 100, Status.CONVERGED), (0.1, 51, Status.MAX_PASSES)])
+def test_a_run_ends_early_only_where_its_gains_will_not_close_the_gap(step, n_passes, status):
+    source = Blocks(NumberedRows.of(np.ones(1)), 8)
+    run = Search(gap=1e-6, max_iter=200).run(Creeping(step), source, 100.0)
+    assert run.status is status and run.n_passes == pytest.approx(n_passes, abs=2)
+    patient = Search(gap=1e-6, max_iter=1000).run(Creeping(step), source, 100.0)
+    assert patient.status is Status.CONVERGED  # with more passes the same gains are enough
