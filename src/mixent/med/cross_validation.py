@@ -134,8 +134,8 @@ class CrossValidation:
     def choose_C(self, grid: tuple[float, ...], patience: int) -> Choice:
         """`C` for the labelled rows alone.
 
-        Larger values are tried until `patience` of them in a row do not improve the loss, or until the margins of all
-        training rows are attained.
+        Larger values are tried until `patience` of them in a row do not improve the loss, until it rises twice in a
+        row, or until the margins of all training rows are attained.
         """
         if self.subset.take(np.flatnonzero(self.subset.labelled)).uncertain:
             grid = _small_values(grid)
@@ -152,7 +152,7 @@ class CrossValidation:
             tried.append({"C": C, "log_loss": loss})
             if loss < best[0]:
                 best = (loss, C, held_out)
-            elif i - grid.index(best[1]) >= patience:
+            elif i - grid.index(best[1]) >= patience or _rises([entry["log_loss"] for entry in tried]):
                 break
             if all(trained.attains_margins for trained in states.values()):
                 break
@@ -242,6 +242,11 @@ def cv_rounds(subset: Subset, cv: Any, random_state: Any) -> list[Folds]:
             f"{len(repeats[0]) - len(usable[0])} of its {len(repeats[0])} splits do not"
         )
     return [one_round for folds in usable for one_round in _disjoint_rounds(folds)]
+
+
+def _rises(losses: list[float]) -> bool:
+    """Whether the last two losses are each larger than the one before."""
+    return len(losses) > 2 and losses[-3] < losses[-2] < losses[-1]
 
 
 def _is_usable(codes: np.ndarray, fold: tuple[np.ndarray, np.ndarray], n_classes: int) -> bool:

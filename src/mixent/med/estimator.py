@@ -74,7 +74,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     cv_error_: float | None = None  # in files of earlier versions
     unlabelled_gain_: float | None = None  # in files of earlier versions
     _groups = {"margin": Margin.read, "relaxation": LabelUpdates.read}
-    _patience = 2  # C="auto" stops after this many values without improvement
+    _patience = 3  # C="auto" stops after this many values without improvement
     _distributions: tuple[str, ...] = DISTRIBUTIONS  # allowed margin priors
     _quantile = 0.1  # default target of the margins: this quantile of the margins before discrimination
     _prior_from_rows = True  # whether the prior of the discriminant functions is fitted to the rows
