@@ -6,6 +6,7 @@ import pytest
 from scipy.sparse import coo_array, csc_array, csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -13,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mixent
 from mixent import FisherKernel, GaussianMixture, MEDClassifier
+from mixent.core.driver import Status
 from mixent.data import DataWarning
 from mixent.med import classifier as module
 from mixent.med import functions, grams
@@ -543,3 +545,12 @@ def test_the_share_of_support_rows_bounds_the_leave_one_out_error(margin, C):
     assert 0 < wrong.mean() <= whole.loo_estimate_ < 1 and not wrong[inactive].any()
     for i in inactive:
         np.testing.assert_allclose(without[i].decision_function(X), whole.decision_function(X), atol=1e-4)
+
+
+def test_a_fit_that_no_step_improves_far_from_the_optimum_has_not_converged():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 2)), rng.integers(3, size=120)
+    with pytest.warns(ConvergenceWarning, match="duality gap"):
+        model = MEDClassifier("rbf", C=1e9, calibration=None).fit(X, y)
+    assert model.run_.status is Status.STOPPED and not model.converged_
+    assert model.gap_ > 1e-3 * len(y)

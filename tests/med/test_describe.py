@@ -77,7 +77,9 @@ def test_labels_that_were_inferred_are_counted():
     model = MEDGaussianClassifier(**OPTIONS).fit(X[::5], partly)
     facts = facts_of(model)
     certain = model.label_posterior_[::5].max(axis=1) >= 0.9
-    assert facts["inferred_labels"] == {"rows": 6, "certain": certain.sum()} and facts["margin"]["quantile"] == 0.1
+    gain = model.unlabelled_gain_
+    assert facts["inferred_labels"] == {"rows": 6, "certain": certain.sum(), "unlabelled_gain": gain}
+    assert facts["margin"]["quantile"] == 0.1
 
 
 def test_how_C_was_found():

@@ -120,7 +120,7 @@ def run_facts(runs: Sequence[Run], inner: Sequence[Run] = ()) -> dict[str, Any]:
 
 def run_text(run: Mapping[str, Any]) -> str:
     """How fitting ended, in a sentence."""
-    verb = "Converged" if run["ok"] else "Stopped" if run["status"] == "stopped" else "Did not converge"
+    verb = "Stopped" if run["status"] == "stopped" else "Converged" if run["ok"] else "Did not converge"
     message = str(run["message"]).removeprefix("converged: ")
     return f"{verb} after {count(run['passes'], 'pass')}: {message}"
 

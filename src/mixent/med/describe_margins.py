@@ -93,7 +93,12 @@ def margin_facts(model: MEDBase) -> Facts:
         },
     }
     if len(inferred):
-        facts["inferred_labels"] = {"rows": len(inferred), "certain": int((inferred >= CERTAIN).sum())}
+        gain = model.unlabelled_gain_
+        facts["inferred_labels"] = {
+            "rows": len(inferred),
+            "certain": int((inferred >= CERTAIN).sum()),
+            "unlabelled_gain": None if gain is None else float(gain),
+        }
     return facts
 
 
@@ -169,10 +174,14 @@ def _error_text(facts: Mapping[str, Any]) -> str:
 def _labels_text(facts: Mapping[str, Any]) -> str:
     if "inferred_labels" not in facts:
         return ""
-    n, certain = facts["inferred_labels"]["rows"], facts["inferred_labels"]["certain"]
+    inferred = facts["inferred_labels"]
+    rows, gain = count(inferred["rows"], "row"), inferred["unlabelled_gain"]
+    certain = f"the inferred labels of {inferred['certain']} have a probability of at least {percent(CERTAIN)}"
+    if gain is None or gain > 0:
+        return f"{rows} without a certain label were used; {certain}"
     return (
-        f"{count(n, 'row')} without a certain label were used; the inferred labels of {certain} have a probability of "
-        f"at least {percent(CERTAIN)}"
+        f"Rows without a label were not used, since the predictions of held-out rows do not improve significantly with "
+        f"them; of {rows} without a certain label, {certain}"
     )
 
 

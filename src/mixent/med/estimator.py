@@ -30,7 +30,7 @@ from mixent.base.params import (
 from mixent.base.progress import progress_bar
 from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array, weighted_quantile
-from mixent.core.driver import Event
+from mixent.core.driver import Event, Status
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress
 from mixent.data import Table, TableLike, keep_notes, read_features, read_labels, read_weights
@@ -289,7 +289,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         self.pairs_ = [(self.classes_[i], self.classes_[j]) for i, j in zip(a, b)]
         self.label_posterior_ = np.full((n, subset.n_classes), np.nan)
         self.label_posterior_[subset.rows[used]] = trained.label_posterior[used]
-        self._warn_if_not_converged(float(subset.weight.sum()))
+        self._check_convergence(float(subset.weight.sum()))
 
     def _warn_if_one_class(self, subset: Subset) -> None:
         """Warn if all unlabelled rows are in one class, which the labelled shares make improbable."""
@@ -303,14 +303,20 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
                 UserWarning,
             )
 
-    def _warn_if_not_converged(self, weight: float) -> None:
-        if self.run_.status.ok and self.gap_ is not None and self.gap_ > max(GAP_FACTOR * self.tol, MIN_GAP) * weight:
-            warn(
-                f"{type(self).__name__} stopped at a duality gap of {self.gap_ / weight:.2g} nats per row, because no "
-                f"step improves the objective; set a smaller C, or scale the columns",
-                ConvergenceWarning,
+    def _check_convergence(self, weight: float) -> None:
+        """Warn if the run did not converge, or ended far from the optimum because rounding errors prevent any step."""
+        gap = self.gap_
+        if (
+            self.run_.status is Status.CONVERGED
+            and gap is not None
+            and gap > weight * max(GAP_FACTOR * self.tol, MIN_GAP)
+        ):
+            message = (
+                f"no step improves the objective at a duality gap of {gap / weight:.2g} nats per row; set a smaller C"
             )
-        if not self.run_.status.ok:
+            self.run_ = replace(self.run_, status=Status.STOPPED, message=message)
+            warn(f"{type(self).__name__} stopped: {message}", ConvergenceWarning)
+        elif not self.run_.status.ok:
             warn(f"{type(self).__name__} did not converge: {self.run_.message}", ConvergenceWarning)
 
     # --- predictions --------------------------------------------------------------------------------------------

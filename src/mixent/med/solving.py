@@ -21,8 +21,8 @@ from mixent.med.constraints import PairConstraints
 from mixent.med.margins import Fixed, MarginPrior
 
 WINDOW = 50  # passes from whose gains the end of a run is forecast
-TOO_SLOW = "the duality gap falls too slowly to be closed"
-REMEDY = "set a smaller C, raise max_iter, or check for huge weights"
+TOO_SLOW = "the duality gap falls too slowly to be closed within max_iter passes"
+REMEDY = "set a smaller C, or check for huge weights"
 
 # The method of multipliers for a fixed margin:
 MAX_ROUNDS = 60
@@ -57,7 +57,7 @@ class Search:
         )
         if out.message != TOO_SLOW:
             return out
-        return replace(out, status=Status.MAX_PASSES, message=f"{TOO_SLOW} within {self.max_iter} passes; {REMEDY}")
+        return replace(out, status=Status.MAX_PASSES, message=f"{TOO_SLOW}; {REMEDY}")
 
 
 class Forecast:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from mixent.base.registry import entry_of
@@ -12,9 +13,10 @@ from mixent.med import (
     MEDNoveltyDetector,
     MEDTreeClassifier,
 )
-from mixent.options import RBF, Polynomial, Tables, Trees
+from mixent.options import RBF, LabelUpdates, Polynomial, Tables, Trees
 
 from ...med.test_describe import OPTIONS, TWO, WORDS, X, Y, facts_of
+from ...med.test_unlabelled import clouds
 
 
 def test_for_the_labels_inferred_at_the_end_the_objective():
@@ -125,3 +127,22 @@ def test_trees(options, text):
 def test_densities(density, options, rows, text):
     model = MEDNoveltyDetector(density, **options).fit(rows)
     assert text in " ".join(str(model.summary()).split())
+
+
+def test_a_fit_far_from_the_optimum_is_not_said_to_have_converged():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 2)), rng.integers(3, size=120)
+    with pytest.warns(ConvergenceWarning, match=r"stopped: no step improves the objective .*; set a smaller C"):
+        model = MEDClassifier("rbf", C=1e9, calibration=None).fit(X, y)
+    text = " ".join(str(model.summary()).split())
+    assert "Stopped after" in text and "no step improves the objective at a duality gap of" in text
+
+
+def test_unlabelled_rows_that_are_not_used_are_not_said_to_be():
+    X, y, partly = clouds(120, label_by=1)
+    text = " ".join(str(MEDClassifier(C=0.3, random_state=0).fit(X, partly).summary()).split())
+    assert "Rows without a label were not used" in text and "were used;" not in text
+    X, y, partly = clouds(100, label_by=0, seed=16, n_labelled=12)
+    updates = LabelUpdates(class_prior={"a": 0.4, "b": 0.6})
+    model = MEDClassifier(C=1.0, relaxation=updates, random_state=0).fit(X, partly)
+    assert "88 rows without a certain label were used" in " ".join(str(model.summary()).split())

@@ -22,6 +22,6 @@ def test_a_certain_margin_that_cannot_be_kept_is_refused_with_the_reason(solve):
 def test_a_run_that_ends_early_says_why_and_what_to_do():
     run = Search(max_iter=200).run(Creeping(0.1), Blocks(NumberedRows.of(np.ones(1)), 8), 100.0)
     assert run.message == (
-        "the duality gap falls too slowly to be closed within 200 passes; "
-        "set a smaller C, raise max_iter, or check for huge weights"
+        "the duality gap falls too slowly to be closed within max_iter passes; "
+        "set a smaller C, or check for huge weights"
     )
