@@ -139,10 +139,10 @@ def test_a_fit_far_from_the_optimum_is_not_said_to_have_converged():
 
 
 def test_unlabelled_rows_that_are_not_used_are_not_said_to_be():
-    X, y, partly = clouds(120, label_by=1)
+    X, _, partly = clouds(120, label_by=1)
     text = " ".join(str(MEDClassifier(C=0.3, random_state=0).fit(X, partly).summary()).split())
     assert "Rows without a label were not used" in text and "were used;" not in text
-    X, y, partly = clouds(100, label_by=0, seed=16, n_labelled=12)
+    X, _, partly = clouds(100, label_by=0, seed=16, n_labelled=12)
     updates = LabelUpdates(class_prior={"a": 0.4, "b": 0.6})
     model = MEDClassifier(C=1.0, relaxation=updates, random_state=0).fit(X, partly)
     assert "88 rows without a certain label were used" in " ".join(str(model.summary()).split())
