@@ -9,11 +9,13 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 
-from mixent import MEDClassifier
+from mixent import MEDClassifier, MEDTreeClassifier
 from mixent.core.driver import Status
+from mixent.med.cross_validation import CrossValidation
 from mixent.med.functions import KernelDiscriminant
 from mixent.med.margins import Laplace
 from mixent.med.solving import Search
+from mixent.med.training_sets import Subset
 from mixent.med.uncertain_labels import solve_uncertain_labels
 from mixent.options import LabelUpdates
 
@@ -124,3 +126,32 @@ def test_uncertain_labels_end_in_seconds(n, C):
         model = MEDClassifier("rbf", C=C, calibration=None, random_state=0).fit(X, p)
     assert time.process_time() - began < 5
     assert model.run_.n_passes <= 30 and not model.run_.status.failed
+
+
+@pytest.mark.parametrize("known", ["constant", "missing"])
+def test_columns_that_labelled_rows_do_not_determine_are_scaled_by_the_others(known):
+    X, y, partly = clouds(160, label_by=0, n_labelled=30)
+    X = np.column_stack([X, np.random.default_rng(1).normal(5000.0, 1000.0, size=160)])
+    X[:30, 6] = 5000.0 if known == "constant" else np.nan
+    model = MEDClassifier("rbf", C=1.0, random_state=0).fit(X, partly)
+    assert model.score(X[30:], y[30:]) > 0.8
+    assert np.ptp(model.predict_proba(X[30:])[:, 0]) > 0.5
+
+
+def test_unlabelled_rows_that_are_not_used_do_not_choose_the_model_of_a_column():
+    X, _, partly = clouds(120, label_by=1, n_labelled=40)
+    model = MEDTreeClassifier(C=0.3, random_state=0).fit(X, partly)
+    alone = MEDTreeClassifier(C=0.3, random_state=0).fit(X[:40], partly[:40])
+    assert model.unlabelled_gain_ < 0 and model.continuous_ == alone.continuous_
+
+
+@pytest.mark.parametrize(("heavy", "positive"), [(1.0, True), (1e6, False)])
+def test_a_gain_of_one_heavy_row_is_not_significant(heavy, positive):
+    """All rows gain alike; with the weight of one row in all there is nothing to compare."""
+    subset = Subset(np.arange(30), np.eye(2)[np.arange(30) % 2], np.ones(30, bool), np.r_[heavy, np.ones(29)], False)
+    folds = CrossValidation(None, None, subset, [], None, "affine")
+    truth = np.where(np.arange(30)[:, None] % 2 == [0, 1], 1.0, -1.0)
+    rng = np.random.default_rng(0)
+    before, after = truth + 3.0 * rng.normal(size=(30, 2)), truth + 0.1 * rng.normal(size=(30, 2))
+    gain, bound = folds.gain([before], [after])
+    assert gain > 0 and (bound > 0) is positive

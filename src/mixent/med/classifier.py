@@ -328,7 +328,7 @@ class MEDClassifier(MEDBase):
         if not isinstance(kernel, Kernel):
             self.feature_map_ = _fitted_transformer(kernel, table, y, subset.weight)
             return FeatureTrainingSet(_transformed(self.feature_map_, table))
-        self.encoder_ = Encoder.of(table, subset.labelled_weight, bool(self.standardize))
+        self.encoder_ = Encoder.of(table, subset.labelled_weight, bool(self.standardize), subset.weight)
         Z = self.encoder_(table)
         self.kernel_ = kernel.resolved(Z, subset.labelled_weight)
         if isinstance(self.kernel_, Linear):

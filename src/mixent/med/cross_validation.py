@@ -24,7 +24,7 @@ CALIBRATIONS = ("temperature", "affine")
 MIN_HELD_OUT = 400  # cross-validation is repeated until about this many rows were held out, at most MAX_REPEATS times
 MAX_REPEATS = 5
 MAX_C_UNCERTAIN = 3.0  # largest C="auto" with uncertain labels: with a larger C they keep their initial values
-UNLABELLED_ROUNDS = 2  # rounds that choose C with unlabelled rows, which take long; the others follow if these gain
+UNLABELLED_ROUNDS = 2  # rounds that choose C with unlabelled rows, which take long; the others follow if the loss falls
 LEVEL = 0.05  # of the test whether unlabelled rows improve the predictions of labelled ones
 ALL = slice(None)
 
@@ -115,7 +115,8 @@ class CrossValidation:
     def gain(self, before: list[Array], after: list[Array]) -> tuple[float, float]:
         """Reduction of the held-out loss from one list of scores to another, and its lower confidence bound.
 
-        The bound is that of a one-sided t-test over the rows, at the level of 5 %.
+        The bound is that of a one-sided t-test over the rows, at the nominal level of 5 %: C was chosen on some of
+        these rounds. It is not positive where the weights are those of fewer than two rows.
         """
         log_probs = [self._log_prob(held_out) for held_out in (before, after)]
         losses = [-np.log((likelihood * np.exp(log_prob)).sum(axis=1)) for log_prob, likelihood, _ in log_probs]
@@ -125,7 +126,9 @@ class CrossValidation:
         gains = np.bincount(rows, losses[0] - losses[1], n_rows)[count > 0] / count[count > 0]
         weight = self.subset.weight[count > 0]
         mean = float(np.average(gains, weights=weight))
-        freedom = max(weight.sum() ** 2 / (weight**2).sum() - 1.0, 1.0)
+        freedom = weight.sum() ** 2 / (weight**2).sum() - 1.0
+        if freedom < 1.0:
+            return mean, min(mean, 0.0)
         std_error = np.sqrt(np.average((gains - mean) ** 2, weights=weight) / freedom)
         return mean, mean - float(stdtrit(freedom, 1.0 - LEVEL) * std_error)
 
@@ -168,7 +171,7 @@ class CrossValidation:
         if not self.rounds:
             return alone, self._label_prior(self.subset, alone.C, None, self.search), 0.0
         first, others = slice(UNLABELLED_ROUNDS), slice(UNLABELLED_ROUNDS, None)
-        held_out = alone.held_out or self.scores(alone.C)
+        held_out = alone.held_out or self.scores(alone.C, first)
         calibration = fit_calibration(*_stack_rounds(held_out, self.subset), affine=True)
         priors: dict = {}
 
@@ -194,6 +197,7 @@ class CrossValidation:
         gain, bound = self.gain(held_out[first], with_these)
         if gain > 0 and self.rounds[others]:
             with_these = with_these + self.scores(C, others, fold_prior=fold_prior)
+            held_out = alone.held_out or held_out + self.scores(alone.C, others)
             gain, bound = self.gain(held_out, with_these)
         choice = alone
         if bound > 0:

@@ -28,13 +28,18 @@ class Encoder(Short):
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, table: Table, weight: Array, standardize: bool) -> Encoder:
-        """The encoder fitted to these rows."""
+    def of(cls, table: Table, weight: Array, standardize: bool, others: Array | None = None) -> Encoder:
+        """The encoder fitted to rows with these weights (n,).
+
+        Where these rows do not determine the center or the scale of a column, rows with the weights `others` do.
+        """
         X, missing = table.X, np.isnan(table.X)
-        mass = np.maximum(weight @ ~missing, 1e-300)
-        center = weight @ _filled(X, missing) / mass
-        spread = np.sqrt(weight @ _filled((X - center) ** 2, missing) / mass)
-        scale = np.where(spread > 1e-12 * (np.abs(center) + 1e-300), spread, 1.0)  # a constant column becomes zero
+        center, spread, has_values, varies = _moments(X, missing, weight)
+        if others is not None and not varies.all():
+            of_others = _moments(X, missing, others)
+            center = np.where(has_values, center, of_others[0])
+            spread, varies = np.where(varies, spread, of_others[1]), varies | of_others[3]
+        scale = np.where(varies, spread, 1.0)  # a constant column becomes zero
         if not standardize:
             _check_spread(spread, table.schema)
             center, scale = np.zeros_like(center), np.ones_like(scale)
@@ -57,6 +62,14 @@ class Encoder(Short):
             assert table.codes is not None
             parts.append((table.codes[:, j, None] == np.arange(size)).astype(float))  # a missing code is -1
         return np.concatenate(parts, axis=1)
+
+
+def _moments(X: Array, missing: np.ndarray, weight: Array) -> tuple[Array, Array, np.ndarray, np.ndarray]:
+    """Means and standard deviations of columns, and whether they have values, and different ones."""
+    mass = weight @ ~missing
+    center = weight @ _filled(X, missing) / np.maximum(mass, 1e-300)
+    spread = np.sqrt(weight @ _filled((X - center) ** 2, missing) / np.maximum(mass, 1e-300))
+    return center, spread, mass > 0, spread > 1e-12 * (np.abs(center) + 1e-300)
 
 
 def _filled(X: Array, missing: np.ndarray) -> Array:

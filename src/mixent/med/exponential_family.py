@@ -407,7 +407,9 @@ def length_of_step(slope: Callable[[float], float], initial: float, longest: flo
     low, high = 0.0, 1.0
     while (value := slope(high)) < FLAT * initial and high < longest:
         low, high = high, 2.0 * high
-    return high if value <= -FLAT * initial else float(brentq(slope, low, high, xtol=1e-12, rtol=LENGTH))
+    if value <= -FLAT * initial:
+        return high
+    return float(brentq(lambda t: slope(t) if t > 0 else initial, low, high, xtol=1e-12, rtol=LENGTH))
 
 
 def imbalance_penalty(bias_gradient: Array, bias: Array) -> float:

@@ -277,7 +277,7 @@ class MEDGaussianClassifier(MEDBase):
 
     def _encode(self, table: Table, subset: Subset) -> Array:
         weight = subset.labelled_weight
-        self.encoder_ = Encoder.of(table, weight, True)
+        self.encoder_ = Encoder.of(table, weight, True, subset.weight)
         Z = self.encoder_(table)
         self.components_ = None
         kernel = self._group("kernel")

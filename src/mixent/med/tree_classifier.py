@@ -309,7 +309,7 @@ class MEDTreeClassifier(MEDModelBase):
     def _rough_loss(self, training_set: TreeTrainingSet, subset: Subset, rounds: list, search: Search) -> float:
         """Cross-validated log-loss for a typical value of C; of one round with uncertain labels, which take long."""
         C = TYPICAL_C if self._chooses_C() else self._given_C()
-        rounds = rounds[:1] if subset.uncertain else rounds
+        rounds = rounds[:1] if subset.take(np.flatnonzero(subset.labelled)).uncertain else rounds
         folds = CrossValidation(self._train, training_set, subset, rounds, search, self.calibration)
         return folds.loss(folds.scores(C))
 
