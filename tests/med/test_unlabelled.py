@@ -139,9 +139,12 @@ def test_columns_that_labelled_rows_do_not_determine_are_scaled_by_the_others(kn
 
 
 def test_unlabelled_rows_that_are_not_used_do_not_choose_the_model_of_a_column():
-    X, _, partly = clouds(120, label_by=1, n_labelled=40)
-    model = MEDTreeClassifier(C=0.3, random_state=0).fit(X, partly)
-    alone = MEDTreeClassifier(C=0.3, random_state=0).fit(X[:40], partly[:40])
+    rng, y = np.random.default_rng(0), np.arange(200) % 2
+    X = rng.exponential(size=(200, 3)) ** 1.5
+    X[:, 0] *= np.where(y, 1.6, 1)
+    partly = np.where(np.arange(200) < 40, np.where(y, "b", "a"), None)
+    model = MEDTreeClassifier(C=1.0, random_state=0).fit(X, partly)
+    alone = MEDTreeClassifier(C=1.0, random_state=0).fit(X[:40], partly[:40])
     assert model.unlabelled_gain_ < 0 and model.continuous_ == alone.continuous_
 
 
