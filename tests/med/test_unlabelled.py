@@ -156,5 +156,6 @@ def test_a_gain_of_one_heavy_row_is_not_significant(heavy, positive):
     truth = np.where(np.arange(30)[:, None] % 2 == [0, 1], 1.0, -1.0)
     rng = np.random.default_rng(0)
     before, after = truth + 3.0 * rng.normal(size=(30, 2)), truth + 0.1 * rng.normal(size=(30, 2))
+    before[0] = -truth[0]
     gain, bound = folds.gain([before], [after])
     assert gain > 0 and (bound > 0) is positive
