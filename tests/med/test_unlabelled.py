@@ -152,7 +152,7 @@ def test_unlabelled_rows_that_are_not_used_do_not_choose_the_model_of_a_column()
 def test_a_gain_of_one_heavy_row_is_not_significant(heavy, positive):
     """All rows gain alike; with the weight of one row in all there is nothing to compare."""
     subset = Subset(np.arange(30), np.eye(2)[np.arange(30) % 2], np.ones(30, bool), np.r_[heavy, np.ones(29)], False)
-    folds = CrossValidation(None, None, subset, [], None, "affine")
+    folds = CrossValidation(None, None, subset, [], None, "temperature")
     truth = np.where(np.arange(30)[:, None] % 2 == [0, 1], 1.0, -1.0)
     rng = np.random.default_rng(0)
     before, after = truth + 3.0 * rng.normal(size=(30, 2)), truth + 0.1 * rng.normal(size=(30, 2))
