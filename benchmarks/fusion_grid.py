@@ -62,8 +62,8 @@ def measured(cell: Cell, replicate: int) -> Record:
             began = time.process_time()
             try:
                 fuser.fit(drawn.answers)
-            except ValueError as error:
-                methods[method], record["failed"] = None, f"{method}: {error}"
+            except Exception as error:
+                methods[method], record["failed"] = None, f"{method}: {type(error).__name__}: {error}"
                 continue
             seconds = round(time.process_time() - began, 4)
             methods[method] = [*scores(fuser.posterior_, drawn.truth), seconds]

@@ -60,9 +60,11 @@ class Scored:
 
     @cached_property
     def by_method(self) -> dict[str, np.ndarray]:
-        """Method -> (batches, 2) errors in % and log-losses, of methods that never failed."""
-        methods = {m: [r["methods"].get(m) for r in self.records] for m in self.records[0]["methods"]}
-        return {m: np.array(v)[:, :2] * (100, 1) for m, v in methods.items() if None not in v}
+        """Method -> (batches, 2) errors in % and log-losses; a failed fit counts as equal probabilities."""
+        K = self.cell.n_classes
+        chance = [1 - 1 / K, np.log(K)]
+        methods = self.records[0]["methods"]
+        return {m: np.array([(r["methods"][m] or chance)[:2] for r in self.records]) * (100, 1) for m in methods}
 
     @cached_property
     def means(self) -> dict[str, np.ndarray]:
@@ -92,7 +94,7 @@ class Scored:
     @property
     def autos(self) -> list[Record]:
         """The facts of `auto`."""
-        return [r["auto"] for r in self.records]
+        return [r["auto"] for r in self.records if "auto" in r]
 
     def gap_error(self, i: int) -> float:
         """Standard error of a gap; NaN for one batch."""
@@ -114,6 +116,8 @@ def report(chosen: Iterable[Cell], stores: Mapping[str, Mapping[tuple[int, int],
         failed = sum("failed" in r for s in store for r in s.records)
         lines.append(f"{name}: {seconds / 3600:.2f} processor hours, {failed} batches with a failed method")
     lines += ["", *near_table(scored)]
+    if len(scored) > 1:
+        lines += change_table(*scored.values())
     for name, store in scored.items():
         for table in (method_table, worst_table, majority_table, coverage_table, effective_table, fault_table):
             lines += [f"({name})", "", *table(store)]
@@ -124,8 +128,7 @@ def _scored(chosen: Iterable[Cell], records: Mapping[tuple[int, int], Record]) -
     by_cell: dict[int, list[Record]] = {}
     for key in sorted(records):
         by_cell.setdefault(key[0], []).append(records[key])
-    out = [Scored(cell, by_cell[cell.index]) for cell in chosen if cell.index in by_cell]
-    return [scored for scored in out if "auto" in scored.means]
+    return [Scored(cell, by_cell[cell.index]) for cell in chosen if cell.index in by_cell]
 
 
 def near_table(scored: Mapping[str, Sequence[Scored]]) -> list[str]:
@@ -148,17 +151,39 @@ def _near(group: Sequence[Scored]) -> list[str]:
     return [*shares, f"{mean[0]:.2f}", f"{mean[1]:.3f}", f"{gaps[:, 0].max():.1f}", str(n_behind)]
 
 
+def change_table(before: Sequence[Scored], after: Sequence[Scored]) -> list[str]:
+    """Changes of the means of `auto` by group of cells, and the cells where its error has increased most."""
+    earlier = {s.cell: s for s in before}
+    pairs = [(earlier[s.cell], s) for s in after if s.cell in earlier]
+    changes = np.array([new.means["auto"] - old.means["auto"] for old, new in pairs])
+    rows = []
+    for name, belongs in GROUPS:
+        group = changes[[belongs(new.cell) for _, new in pairs]]
+        if len(group) > 1:
+            error = group.std(axis=0, ddof=1) / np.sqrt(len(group))
+            means = [f"{m:+.{d}f} ± {e:.{d}f}" for m, e, d in zip(group.mean(axis=0), error, (2, 4))]
+            rows.append([name, str(len(group)), *means, str((group[:, 0] > POINT).sum())])
+    heads = ["cells", "number", "error, points ± s.e.", "log-loss ± s.e.", "worse by a point"]
+    order = np.argsort(-changes[:, 0], kind="stable")[:WORST]
+    worst = [
+        [str(new.cell), *(f"{s.means['auto'][0]:.1f}" for s in (old, new)), _taken(old), _taken(new)]
+        for old, new in (pairs[i] for i in order)
+    ]
+    of_cells = table_lines(["cell", "error before", "after", "auto took before", "after"], worst)
+    return ["changes of auto", "", *table_lines(heads, rows), "largest increases of the error", "", *of_cells]
+
+
 def method_table(scored: Sequence[Scored]) -> list[str]:
     """Every method: mean error and log-loss over the cells, how often it is best or near it, its seconds."""
     lowest = np.array([[s.means[best][i] for i, best in enumerate(s.best)] for s in scored])
     taken = Counter(a["method"] for s in scored for a in s.autos)
     rows = []
     for method in scored[0].records[0]["methods"]:
-        means = np.array([s.means.get(method, (np.nan, np.nan)) for s in scored])
+        means = np.array([s.means[method] for s in scored])
         near = means - lowest <= (POINT, NATS)
         n_best = [sum(s.best[i] == method for s in scored) for i in range(2)]
-        seconds = [r["methods"][method][2] for s in scored for r in s.records if r["methods"].get(method)]
-        rows.append([method, *_pair(np.nanmean(means, axis=0)), *(f"{100 * x:.0f}" for x in near.mean(axis=0))])
+        seconds = [r["methods"][method][2] for s in scored for r in s.records if r["methods"][method]]
+        rows.append([method, *_pair(means.mean(axis=0)), *(f"{100 * x:.0f}" for x in near.mean(axis=0))])
         rows[-1] += [*map(str, n_best), f"{100 * taken[method] / sum(taken.values()):.0f}", f"{np.mean(seconds):.3f}"]
     for name, of in (("average member", np.mean), ("best member", np.min)):
         means = np.array([of(s.members, axis=1) for s in scored])

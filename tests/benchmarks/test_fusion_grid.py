@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmarks.fusion_grid import batches, load_store, main, measured, named_faults, quick_cells
-from benchmarks.fusion_grid_tables import Scored, coverage_table, fault_table, near_table
+from benchmarks.fusion_grid_tables import Scored, change_table, coverage_table, fault_table, near_table
 from benchmarks.fusion_panels import (
     BATCHES,
     ITEMS,
@@ -168,6 +168,24 @@ def test_gaps_are_differences_of_the_means_of_a_cell():
     assert first.split("|")[3:8] == [" 2 ", " 50 ", " 0 ", " 0 ", " 1.25 "]
 
 
+def test_a_failed_fit_counts_as_equal_probabilities():
+    record = record_of(PLAIN, 0, 0.1, 0.1, [])
+    record["methods"]["auto"] = None
+    del record["auto"]
+    scored = Scored(PLAIN, [record])
+    np.testing.assert_allclose(scored.means["auto"], [100 * 2 / 3, np.log(3)])
+    assert scored.autos == []
+
+
+def test_changes_are_those_of_the_means_of_auto():
+    other = replace(PLAIN, index=1)
+    before = [Scored(cell, [record_of(cell, 0, 0.10, 0.1, [])]) for cell in (PLAIN, other)]
+    after = [Scored(cell, [record_of(cell, 0, error, 0.1, [])]) for cell, error in ((other, 0.14), (PLAIN, 0.12))]
+    lines = change_table(before, after)
+    assert lines[4].split("|")[2:6] == [" 2 ", " +3.00\u00a0±\u00a01.00 ", " +0.0000\u00a0±\u00a00.0000 ", " 2 "]
+    assert [line.split("|")[2:4] for line in lines[-3:-1]] == [[" 10.0 ", " 14.0 "], [" 10.0 ", " 12.0 "]]
+
+
 def test_coverage_counts_the_intervals_that_hold_the_priors():
     """Of the priors .2, .3 and .5, an interval from .25 to .45 holds one, and misses one on either side."""
     lines = coverage_table([Scored(PLAIN, [record_of(PLAIN, 0, 0.1, 0.1, [], 0.25, 0.45)])])
@@ -212,6 +230,7 @@ def test_a_stopped_run_resumes(tmp_path, capsys):
 
     whole = {(r["cell"], r["replicate"]): r for r in map(json.loads, lines)}
     assert without_seconds(load_store(out)) == without_seconds(whole)
+    assert len(fusion_grid.read_lines(out)) == len(lines)  # nothing is done twice
     shown = main(["--show", *given, "--beside", str(out)])
     assert any("before" in line for line in shown) and any("after" in line for line in shown)
     assert "effective number of sources" in capsys.readouterr().out
