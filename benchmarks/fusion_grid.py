@@ -1,4 +1,4 @@
-"""The simulated grid of fusion: 544 panels of sources, every method of `Fuser`, and what `auto` makes of them.
+"""The simulated grid of fusion: 608 panels of sources, every method of `Fuser`, and what `auto` makes of them.
 
     python -m benchmarks.fusion_grid --jobs 2                each cell until it has 20,000 items and 20 batches
     python -m benchmarks.fusion_grid --replicates 4          at most 4 batches of a cell
@@ -37,7 +37,7 @@ from mixent.fusion.facts import fusion_facts
 from mixent.fusion.methods import METHODS
 
 SMALLEST = 1e-6  # a probability is at least this large in the log-loss
-QUICK = {"n_sources": 8, "n_items": 300}  # at most, of the cells of --quick
+QUICK = {"n_sources": 8, "n_items": 500}  # at most, of the cells of --quick
 QUICK_REPLICATES = 2
 Record = dict[str, Any]
 Key = tuple[int, int]  # cell, replicate

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.fusion_panels import FAULTS, KINDS, Cell, true_effective_number
+from benchmarks.fusion_panels import FAULTS, KINDS, Cell, fault_of, true_effective_number
 from benchmarks.tables.markdown import table_lines
 
 POINT, NATS = 1.0, 0.02  # how far `auto` may be from the best method
@@ -27,6 +27,7 @@ Group = tuple[str, Callable[[Cell], bool]]
 
 GROUPS: tuple[Group, ...] = (
     ("all cells", lambda cell: True),
+    ("without a fault", lambda cell: cell.fault is None),
     *((kind, lambda cell, kind=kind: cell.kind == kind) for kind in KINDS),
     ("2 sources", lambda cell: cell.n_sources == 2),
     ("15 or more sources", lambda cell: cell.n_sources >= 15),
@@ -37,18 +38,12 @@ GROUPS: tuple[Group, ...] = (
     ("fewer than 100 rows", lambda cell: cell.n_rows < 100),
     ("a share below 5 %", lambda cell: min(cell.priors) < RARE),
 )
-ENOUGH: tuple[Group, ...] = (
+PANELS: tuple[Group, ...] = (
     ("all", lambda cell: True),
     ("2 sources", lambda cell: cell.n_sources == 2),
     ("4+ sources, 300+ items", lambda cell: cell.n_sources >= 4 and cell.n_items >= 300),
-    ("of these, clear", lambda cell: cell.n_sources >= 4 and cell.n_items >= 300 and _is_clear(cell)),
+    ("clear", lambda cell: cell.kind.startswith("clear")),
 )
-
-
-def _is_clear(cell: Cell) -> bool:
-    """Whether the other sources are good, not too dependent, and calibrated on more than a few rows."""
-    others = np.delete(cell.accuracy, cell.faulty)
-    return bool(others.mean() >= 0.7) and cell.correlation <= 0.4 and cell.n_rows >= 100
 
 
 @dataclass(frozen=True)
@@ -243,7 +238,7 @@ def majority_table(scored: Sequence[Scored]) -> list[str]:
 def coverage_table(scored: Sequence[Scored]) -> list[str]:
     """Coverage of the intervals of the class priors, without cells with a fault."""
     sound = [s for s in scored if s.cell.fault is None]
-    groups: list[Group] = [(kind, lambda c, kind=kind: c.kind == kind) for kind in KINDS if kind not in FAULTS]
+    groups: list[Group] = [(kind, lambda c, kind=kind: c.kind == kind) for kind in KINDS if not fault_of(kind)]
     groups += [("15 or more sources", lambda c: c.n_sources >= 15), ("copies", lambda c: c.n_copies > 0)]
     groups += [("2 classes", lambda c: c.n_classes == 2), ("3 or more classes", lambda c: c.n_classes > 2)]
     parts = [(name, [s for s in sound if belongs(s.cell)], 1.0) for name, belongs in groups]
@@ -312,7 +307,7 @@ def fault_table(scored: Sequence[Scored]) -> list[str]:
     """How often the faulty source is named, and how often a source is named in a panel without fault."""
     rows = []
     for fault in FAULTS:
-        for name, belongs in ENOUGH:
+        for name, belongs in PANELS:
             group = [s for s in scored if s.cell.fault == fault and belongs(s.cell)]
             if group:
                 rows.append([fault, name, str(len(group)), *_detected(group)])
@@ -327,7 +322,7 @@ def fault_table(scored: Sequence[Scored]) -> list[str]:
         "another too %",
         "kind right %",
     ]
-    alarms = [(kind, [s for s in scored if s.cell.kind == kind]) for kind in KINDS if kind not in FAULTS]
+    alarms = [(kind, [s for s in scored if s.cell.kind == kind]) for kind in KINDS if not fault_of(kind)]
     alarms += [("independent", [s for s in scored if s.cell.fault is None and s.cell.correlation == 0])]
     alarms += [("copies", [s for s in scored if s.cell.n_copies > 0])]
     counts = [(kind, [bool(a["faults"]) for s in group for a in s.autos]) for kind, group in alarms]

@@ -12,7 +12,8 @@ The calibration rows of a source are its own and at other class priors. Copies o
 its rows; nothing declares them. With `shared_rows`, all sources were calibrated on the same items, undeclared as well.
 A faulty source answers its calibration rows as the others do. In the batch, "swapped" answers are those of the next
 class, "random" answers those to another item of the batch, so that the histogram is the same; for "shifted", the
-utility of the first class has increased.
+utility of the first class has increased. Faults are "clear" where the other sources could show them: at least four
+sources and 300 items, good sources that are not too dependent, and 100 calibration rows or more.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ KINDS = {  # number of cells; a power of two fills the space evenly
     "swapped": 64,
     "random": 64,
     "shifted": 32,
+    "clear swapped": 32,
+    "clear random": 32,
 }
 FAULTS = ("swapped", "random", "shifted")
 ITEMS, BATCHES = 20_000, 20  # at least so many of every cell
@@ -45,6 +48,8 @@ FAULTY_ACCURACY = 0.85  # of a faulty source on its calibration rows
 SHIFT = 1.2  # of the utility of the first class, in standard deviations
 LEVELS = (5, 7, 10)
 DIMENSIONS = 13
+# of the unit cube, for clear faults: 4 or more good sources, 300 or more items, a correlation to .4, 100 or more rows
+CLEAR = {0: (0.26, 1.0), 3: (0.45, 1.0), 5: (0.5, 1.0), 7: (0.0, 0.63), 8: (0.35, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Cell:
 
     @property
     def fault(self) -> str | None:
-        return self.kind if self.kind in FAULTS else None
+        return fault_of(self.kind)
 
     @property
     def shared_rows(self) -> bool:
@@ -107,6 +112,11 @@ class Panel:
     calibrations: dict[str, Calibration]
 
 
+def fault_of(kind: str) -> str | None:
+    """The fault of the cells of a kind."""
+    return next((fault for fault in FAULTS if kind.endswith(fault)), None)
+
+
 # --- design -----------------------------------------------------------------------------------------------------------
 
 
@@ -123,14 +133,18 @@ def cells() -> tuple[Cell, ...]:
 def _cell(index: int, kind: str, u: list[float]) -> Cell:
     """The cell at a point of the unit cube."""
     rng = np.random.default_rng([SEED, index])
+    if kind.startswith("clear"):
+        for d, (low, high) in CLEAR.items():
+            u[d] = low + (high - low) * u[d]
     n_sources, K = round(_log_between(2, 30, u[0])), 2 + int(4 * u[1])
-    is_special = kind in FAULTS or kind == "shared rows"
+    fault = fault_of(kind)
+    is_special = fault is not None or kind == "shared rows"
     answers = ("hard" if u[12] < 0.75 else "soft") if is_special else kind
     # a third of the panels has copies, of at most half of the sources
     n_copies = 0 if is_special or u[2] > 1 / 3 else 1 + int(3 * u[2] * min(n_sources // 2, 6))
     n = n_sources - n_copies
     accuracy = np.clip(0.55 + 0.4 * u[3] + 0.25 * u[4] * (rng.permutation(n) - (n - 1) / 2) / max(n - 1, 1), 0.55, 0.95)
-    faulty = int(rng.integers(n)) if kind in FAULTS else None
+    faulty = None if fault is None else int(rng.integers(n))
     if faulty is not None:
         accuracy[faulty] = FAULTY_ACCURACY
     return Cell(

@@ -62,10 +62,17 @@ def test_every_stratum_has_enough_cells():
         lambda c: min(c.priors) < 0.05,
         lambda c: c.n_copies > 0,
         lambda c: c.correlation == 0,
-        lambda c: c.kind == "swapped" and c.n_sources >= 4 and c.n_items >= 300,
-        lambda c: c.kind == "random" and c.n_sources >= 4 and c.n_items >= 300,
+        *(lambda c, kind=kind: c.kind == kind for kind in KINDS),
     ):
         assert sum(map(has, cells())) >= 20
+
+
+def test_clear_faults_are_in_panels_that_could_show_them():
+    clear = [cell for cell in cells() if cell.kind.startswith("clear")]
+    assert {cell.fault for cell in clear} == {"swapped", "random"}
+    for cell in clear:
+        assert cell.n_sources >= 4 and cell.n_items >= 300 and cell.n_rows >= 100 and cell.correlation <= 0.4
+        assert np.delete(cell.accuracy, cell.faulty).mean() > 0.65
 
 
 def test_the_same_batch_again_and_another_replicate():
