@@ -1,6 +1,6 @@
 """The simulated grid of fusion: 608 panels of sources, every method of `Fuser`, and what `auto` makes of them.
 
-    python -m benchmarks.fusion_grid --jobs 2                each cell until it has 20,000 items and 20 batches
+    python -m benchmarks.fusion_grid                         20,000 items, 20 batches of a cell (4 hours of one core)
     python -m benchmarks.fusion_grid --replicates 4          at most 4 batches of a cell
     python -m benchmarks.fusion_grid --quick                 one small cell of each kind, 2 batches
     python -m benchmarks.fusion_grid --show --beside FILE    the tables, beside those of an older store
