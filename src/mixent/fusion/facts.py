@@ -88,6 +88,8 @@ def answer_type(calibration: Calibration, *, soft: bool = False) -> str:
     """Type of the answers of a source: labels, probabilities or scores."""
     if calibration.line is not None:
         kind = "scores (logistic)"
+    elif calibration.ordinal:
+        kind = f"ordered {'labels' if calibration.edges is None else 'scores'} ({len(calibration.symbols)} values)"
     elif calibration.edges is not None:
         kind = f"scores ({len(calibration.symbols)} bins)"
     else:
@@ -97,7 +99,7 @@ def answer_type(calibration: Calibration, *, soft: bool = False) -> str:
 
 def accuracy(calibration: Calibration) -> float | None:
     """Balanced accuracy on the calibration rows; None where no symbol of the source is a class."""
-    if calibration.edges is not None or not set(calibration.symbols) & set(calibration.classes):
+    if calibration.edges is not None or calibration.ordinal or not set(calibration.symbols) & set(calibration.classes):
         return None
     counts = calibration.counts if calibration.cells is None else calibration.counts.sum(axis=2)
     seen, symbols = counts.sum(axis=1) > 0, calibration.symbols

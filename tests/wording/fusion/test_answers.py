@@ -63,7 +63,7 @@ NUMBERS = Calibration.from_counts([[8, 2], [1, 9]], [1, 2])
 )
 def test_what_cannot_be_read_is_named(sources, table, message):
     with pytest.raises(ValueError, match=message):
-        read(sources, table)
+        read(sources, table, unknown="error")
 
 
 @pytest.mark.parametrize(
