@@ -103,11 +103,10 @@ class Unforeseen:
             )
         return out
 
-    def error(self, name: str, symbols: tuple) -> ValueError:
-        """The last of the unforeseen answers of a source, as an error."""
-        value, items = list(self.items[name].items())[-1]
+    def error(self, name: str, value: Any, symbols: tuple) -> ValueError:
+        """An unforeseen answer of a source as an error."""
         return ValueError(
-            f"the answers of {name!r} must be among {listed(symbols)}; got {value!r} for item {items[0]}"
+            f"the answers of {name!r} must be among {listed(symbols)}; got {value!r} for item {self.items[name][value][0]}"
             f"{_hint(value, symbols, name)}; leave it blank if there is no answer"
         )
 
@@ -128,7 +127,7 @@ def read_answers(layout: Layout, table: AnswersLike, unknown: str = "ignore") ->
     answers, unforeseen = _read(layout, table)
     if unforeseen.items and unknown == "error":
         name = next(iter(unforeseen.items))
-        raise unforeseen.error(name, _alphabet(layout, name))
+        raise unforeseen.error(name, next(iter(unforeseen.items[name])), _alphabet(layout, name))
     warn_notes(unforeseen.notes(layout))
     return answers
 
@@ -466,7 +465,7 @@ def _codes(value: Column, symbols: tuple, name: str, unforeseen: Unforeseen) -> 
         if not is_missing(values[i]):
             unforeseen.add(name, values[i], i)
             if _form(values[i], symbols):  # a mistake in the form of all answers, not an unforeseen one
-                raise unforeseen.error(name, symbols)
+                raise unforeseen.error(name, values[i], symbols)
     return codes
 
 
@@ -500,7 +499,7 @@ def _hint(value: Any, symbols: tuple, name: str) -> str:
         return form
     if isinstance(value, str):
         close = [s for s in symbols if isinstance(s, str) and _plain(s) == _plain(value)]
-        return f" (is it {close[0]!r}? It differs in case or blanks)" if close else ""
+        return f" ({value!r} differs from {close[0]!r} only in case or blanks)" if close else ""
     if isinstance(value, (int, float)) and any(isinstance(s, (int, float)) for s in symbols):
         return f" (if the answers are scores, calibrate with `from_scores`, or `mixent calibrate --score {name}`)"
     return ""

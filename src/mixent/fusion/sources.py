@@ -279,7 +279,7 @@ class Layout:
                 "class_prior must be a dict of label -> probability, because the calibrations have the classes in "
                 f"different orders: {listed(orders[0])} and {listed(orders[1])}"
             )
-        return [values[orders[0].index(label)] for label in self.classes.tolist()]
+        return [list(values)[orders[0].index(label)] for label in self.classes.tolist()]
 
     @property
     def n_training(self) -> float:
