@@ -60,6 +60,7 @@ class Forms:
 
 ALL = "all"
 
+
 def wide_sources(
     frame: pd.DataFrame, columns: Sequence[str], classes: Sequence[Hashable], forms: Forms
 ) -> dict[str, Given]:
@@ -150,14 +151,14 @@ def column_given(column: pd.Series, name: str, classes: Sequence[Hashable], form
     strange = [value for value in different if value not in set(classes)] if numbers else []
     if numbers and name in forms.labels:  # all symbols are named, so that the library has no doubt
         answers, known = set(different.tolist()), set(classes)
-        return Given("labels", as_objects(column), tuple(sorted_labels(answers | known if answers & known else answers)))
+        return Given(
+            "labels", as_objects(column), tuple(sorted_labels(answers | known if answers & known else answers))
+        )
     assumed = f"labels, of which {', '.join(f'{v:g}' for v in strange)} is no class (--score)" if strange else ""
     return Given("labels", as_objects(column), assumed=assumed)
 
 
-def _number_kind(
-    different: np.ndarray, name: str, classes: Sequence[Hashable], forms: Forms
-) -> tuple[str, str]:
+def _number_kind(different: np.ndarray, name: str, classes: Sequence[Hashable], forms: Forms) -> tuple[str, str]:
     """Kind of a column with these different numbers, and what was assumed."""
     from mixent.fusion.calibration import MAX_STEPS
     from mixent.fusion.reading import ordered_integers
@@ -166,13 +167,13 @@ def _number_kind(
         return "ordinal", ""
     if name in forms.lines:
         return "scores", ""
-    values = sorted(different.tolist())
-    steps = len(values) <= MAX_STEPS and ordered_integers(values, ())
-    if name in forms.scores or ALL in forms.scores:
+    values, known = sorted(different.tolist()), _numbers_among(classes)
+    whole = all(value.is_integer() for value in values)
+    steps = whole and len(values) <= MAX_STEPS
+    of_classes = set(values) <= known
+    if name in forms.scores or (ALL in forms.scores and not of_classes):
         return ("ordinal" if steps and not forms.binned else "scores"), ""
-    known = _numbers_among(classes)
-    fractions = any(not value.is_integer() for value in values)
-    if set(values) <= known or not (fractions or len(values) > MANY or ordered_integers(values, known)):
+    if of_classes or (whole and len(values) <= MANY and not ordered_integers(values, known)):
         return "labels", ""
     if steps:
         return "ordinal", f"ordered scores from {values[0]:g} to {values[-1]:g} (--label, if they are labels)"

@@ -12,7 +12,18 @@ import typer
 
 from mixent.base.text import count
 from mixent.cli import options as opt
-from mixent.cli.answers import ALL, FEW_ROWS, Forms, Given, as_objects, as_text, column_given, looks_labelled, of_items, wide_sources
+from mixent.cli.answers import (
+    ALL,
+    FEW_ROWS,
+    Forms,
+    Given,
+    as_objects,
+    as_text,
+    column_given,
+    looks_labelled,
+    of_items,
+    wide_sources,
+)
 from mixent.cli.console import Screen, current_screen, grid, session, shown
 from mixent.cli.data import listed, names_of, need_columns, read_table
 from mixent.cli.output import check_output
@@ -45,7 +56,7 @@ def calibrate(
         typer.Option(
             "--score",
             metavar="NAME",
-            help="Source that gives scores, or several: A,B; 'all' for all columns of numbers. Whole numbers of at most "
+            help="Source that gives scores, or several: A,B; 'all' for all numbers that are no classes. Whole numbers of at most "
             "20 different values are ordered symbols, others are put into bins.",
             show_default=False,
         ),
@@ -190,7 +201,10 @@ class Reading:
         binned = [name for name, kind in kinds.items() if kind == "scores" and name not in forms.lines]
         refuse(
             (self.bins is not None and not binned, "--bins is not used: no source gives scores to be put into bins"),
-            (ALL in forms.scores and not set(kinds.values()) & {*numbers}, "--score is not used: no column has numbers"),
+            (
+                ALL in forms.scores and not set(kinds.values()) & {*numbers},
+                "--score is not used: no column has numbers",
+            ),
             *((kinds[n] not in numbers, f"--score and --ratio are not used: {n!r} gives {kinds[n]}") for n in scores),
             *((kinds[n] != "ordinal", f"--ordinal is not used: {n!r} gives {kinds[n]}") for n in forms.ordinal),
             *((kinds[n] != "labels", f"--label is not used: {n!r} gives {kinds[n]}") for n in forms.labels),
@@ -277,7 +291,7 @@ def _refuse_long(item: str | None, target: str, columns: list[str]) -> None:
     )
 
 
-def _check_names(option: str, names: Sequence[str], given: Collection[str]) -> None:
+def _check_names(option: str, names: Collection[str], given: Collection[str]) -> None:
     strange = [name for name in names if name not in given]
     if strange:
         raise typer.BadParameter(f"{option} {strange[0]}: unknown source; the sources are {listed(list(given))}")

@@ -94,7 +94,9 @@ class Unforeseen:
         for name, answers in self.items.items():
             symbols = _alphabet(layout, name)
             n = sum(map(len, answers.values()))
-            named = ", ".join(repr(value) for value in list(answers)[:MOST_NAMED]) + ", ..." * (len(answers) > MOST_NAMED)
+            named = ", ".join(repr(value) for value in list(answers)[:MOST_NAMED]) + ", ..." * (
+                len(answers) > MOST_NAMED
+            )
             hint = next(filter(None, (_hint(value, symbols, name) for value in answers)), "")
             out.append(
                 f"{count(n, 'answer')} of {name!r} ({named}), first for item {min(map(min, answers.values()))}, "
@@ -378,9 +380,7 @@ def _from_array(layout: Layout, table: ArrayLike, unforeseen: Unforeseen) -> Ans
     return _from_mapping(layout, columns, unforeseen, strict=True)
 
 
-def read_source(
-    layout: Layout, j: int, value: Column, cells: Column, n: int, unforeseen: Unforeseen
-) -> np.ndarray:
+def read_source(layout: Layout, j: int, value: Column, cells: Column, n: int, unforeseen: Unforeseen) -> np.ndarray:
     """Codes (n,) or distributions (n, S_j) of one source."""
     name, calibration = layout.names[j], layout.calibrations[j]
     if value is None:
