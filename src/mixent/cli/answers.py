@@ -198,7 +198,7 @@ def _numbers_among(labels: Sequence[Hashable]) -> set[float]:
 
 
 def check_labels(column: pd.Series, name: str, classes: Sequence[Hashable] | None = None) -> None:
-    """Refuse a column of names: values that differ in most rows, or many values, none of which is one of the classes."""
+    """Refuse a column of names: values that differ in most rows, or many values none of which is a class."""
     n, different = int(column.notna().sum()), int(column.nunique())
     strange = classes is not None and not set(column.dropna().unique()) & set(classes)
     most = max(MANY, REPEATED * n) if strange else ALONE * n

@@ -56,8 +56,8 @@ def calibrate(
         typer.Option(
             "--score",
             metavar="NAME",
-            help="Source that gives scores, or several: A,B; 'all' for all numbers that are no classes. Whole numbers of at most "
-            "20 different values are ordered symbols, others are put into bins.",
+            help="Source that gives scores, or several: A,B; 'all' for all numbers that are no classes. Whole "
+            "numbers of at most 20 different values are ordered symbols, others are put into bins.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -66,8 +66,8 @@ def calibrate(
         typer.Option(
             "--ordinal",
             metavar="NAME[=WORDS]",
-            help="Source whose answers are ordered: numbers, or words in increasing order as pain=none,some,severe. Its "
-            "likelihood ratios are made monotone. Repeatable.",
+            help="Source whose answers are ordered: numbers, or words in increasing order as pain=none,some,severe. "
+            "Its likelihood ratios are made monotone. Repeatable.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -441,7 +441,8 @@ def _before(screen: Screen, output: Path, made: dict[str, Calibration], *, add: 
     new = {str(label) for source in made.values() for label in source.classes}
     if before and old != new:
         screen.warn(
-            f"the classes {listed(sorted(new))} differ from those in {output}, {listed(sorted(old))}; check the spelling"
+            f"the classes {listed(sorted(new))} differ from those in {output}, {listed(sorted(old))}; check the "
+            "spelling"
         )
     return before
 

@@ -80,7 +80,8 @@ def fuse(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Without --calibration: the classes, as healthy,ill (default: all answers). Other answers are unknown.",
+            help="Without --calibration: the classes, as healthy,ill (default: all answers); other answers are "
+            "unknown.",
         ),
     ] = None,
     unknown: Annotated[

@@ -80,35 +80,37 @@ def _dense(codes: np.ndarray, like: np.ndarray) -> Array:
 
 @dataclass
 class Unforeseen:
-    """Answers that are not among the symbols: source -> answer -> the items."""
+    """Answers that are not among the symbols: source -> answer -> first item and number of items."""
 
-    items: dict[str, dict[Any, list[int]]] = field(default_factory=dict)
+    answers: dict[str, dict[Any, tuple[int, int]]] = field(default_factory=dict)
 
-    def add(self, name: str, value: Any, item: int) -> None:
-        """Add one answer."""
-        self.items.setdefault(name, {}).setdefault(value, []).append(item)
+    def add(self, name: str, value: Any, item: int) -> bool:
+        """Add one answer; whether it is the first of its value."""
+        of_source = self.answers.setdefault(name, {})
+        first, n = of_source.get(value, (item, 0))
+        of_source[value] = (first, n + 1)
+        return n == 0
 
     def notes(self, layout: Layout) -> list[str]:
         """A sentence for each source."""
         out = []
-        for name, answers in self.items.items():
+        for name, answers in self.answers.items():
             symbols = _alphabet(layout, name)
-            n = sum(map(len, answers.values()))
-            named = ", ".join(repr(value) for value in list(answers)[:MOST_NAMED]) + ", ..." * (
-                len(answers) > MOST_NAMED
-            )
+            n, first = sum(n for _, n in answers.values()), min(item for item, _ in answers.values())
+            named = [*map(repr, list(answers)[:MOST_NAMED]), *["..."] * (len(answers) > MOST_NAMED)]
             hint = next(filter(None, (_hint(value, symbols, name) for value in answers)), "")
+            are = "is" if n == 1 else "are"
             out.append(
-                f"{count(n, 'answer')} of {name!r} ({named}), first for item {min(map(min, answers.values()))}, "
-                f"{'is' if n == 1 else 'are'} not among {listed(symbols)} and {'is' if n == 1 else 'are'} used as no "
-                f"answer{hint}"
+                f"{count(n, 'answer')} of {name!r} ({', '.join(named)}), first for item {first}, {are} not among "
+                f"{listed(symbols)} and {are} used as no answer{hint}"
             )
         return out
 
     def error(self, name: str, value: Any, symbols: tuple) -> ValueError:
         """An unforeseen answer of a source as an error."""
+        item, _ = self.answers[name][value]
         return ValueError(
-            f"the answers of {name!r} must be among {listed(symbols)}; got {value!r} for item {self.items[name][value][0]}"
+            f"the answers of {name!r} must be among {listed(symbols)}; got {value!r} for item {item}"
             f"{_hint(value, symbols, name)}; leave it blank if there is no answer"
         )
 
@@ -127,9 +129,9 @@ def read_answers(layout: Layout, table: AnswersLike, unknown: str = "ignore") ->
     An answer that is not among the symbols is no answer, with a note on the data, or with unknown="error" an error.
     """
     answers, unforeseen = _read(layout, table)
-    if unforeseen.items and unknown == "error":
-        name = next(iter(unforeseen.items))
-        raise unforeseen.error(name, next(iter(unforeseen.items[name])), _alphabet(layout, name))
+    if unforeseen.answers and unknown == "error":
+        name, of_source = next(iter(unforeseen.answers.items()))
+        raise unforeseen.error(name, next(iter(of_source)), _alphabet(layout, name))
     warn_notes(unforeseen.notes(layout))
     return answers
 
@@ -139,18 +141,19 @@ def with_symbols(layout: Layout, table: AnswersLike) -> Layout:
 
     Under the Dirichlet distribution of the rates, such an answer has the probability s / (n_k + V s) in class k.
     """
-    unforeseen = _read(layout, table)[1].items
+    unforeseen = _read(layout, table)[1].answers
     sources = [_extended(s, tuple(unforeseen.get(n, ()))) for n, s in zip(layout.names, layout.sources)]
     return Layout(layout.names, tuple(sources), layout.unanswered)
 
 
 def _extended(source: Source, more: tuple) -> Source:
     calibration = source.calibration
-    if not more or calibration.ordinal:  # a new symbol has no place in the order
+    fixed = calibration.ordinal or calibration.line is not None or calibration.scale is not None
+    if not more or fixed:  # a new symbol has no place in an order, and no probability
         return source
-    # without pseudo-counts a new symbol would be impossible
-    seen = 0.0 if calibration.smoothing else JEFFREYS
-    counts = np.full((len(calibration.classes), len(more), *calibration.counts.shape[2:]), seen)
+    counts = np.zeros((len(calibration.classes), len(more), *calibration.counts.shape[2:]))
+    if not calibration.smoothing:  # without pseudo-counts a new symbol would be impossible
+        counts[calibration.seen] = JEFFREYS
     counts = np.concatenate([calibration.counts, counts], axis=1)
     return replace(source, calibration=replace(calibration, symbols=(*calibration.symbols, *more), counts=counts))
 
@@ -463,8 +466,8 @@ def _codes(value: Column, symbols: tuple, name: str, unforeseen: Unforeseen) -> 
         raise ValueError(f"the answers of {name!r} must be labels; {error}") from error
     for i in np.flatnonzero(codes < 0).tolist():
         if not is_missing(values[i]):
-            unforeseen.add(name, values[i], i)
-            if _form(values[i], symbols):  # a mistake in the form of all answers, not an unforeseen one
+            new = unforeseen.add(name, values[i], i)
+            if new and _form(values[i], symbols):  # a mistake in the form of all answers, not an unforeseen one
                 raise unforeseen.error(name, values[i], symbols)
     return codes
 

@@ -59,8 +59,8 @@ def alphabet_of(answers: np.ndarray, classes: tuple) -> tuple:
     if ordered_integers(distinct, classes):
         warn_notes(
             [
-                f"the answers {listed(sorted(distinct))} are whole numbers, of which two or more are no class; they are "
-                "counted as labels without an order. If they are scores, use `Calibration.from_scores` with "
+                f"the answers {listed(sorted(distinct))} are whole numbers, of which two or more are no class; they "
+                "are counted as labels without an order. If they are scores, use `Calibration.from_scores` with "
                 "ordinal=True; if not, pass all possible answers as symbols"
             ]
         )

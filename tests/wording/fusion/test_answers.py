@@ -144,8 +144,8 @@ def test_notes_on_unforeseen_answers():
         (
             numbers,
             {"a": [7, 8, 9, 6]},
-            "4 answers of 'a' (7, 8, 9, ...), first for item 0, are not among 0, 1, 2 and are "
-            "used as no answer (if the answers are scores, calibrate with `from_scores`, or `mixent calibrate --score a`)",
+            "4 answers of 'a' (7, 8, 9, ...), first for item 0, are not among 0, 1, 2 and are used as "
+            "no answer (if the answers are scores, calibrate with `from_scores`, or `mixent calibrate --score a`)",
         ),
     ]
     for sources, table, message in cases:
@@ -161,5 +161,5 @@ def test_a_list_of_class_priors_needs_one_order():
     )
     with pytest.raises(ValueError, match=message + "orders: 'no', 'yes' and 'yes', 'no'"):
         Fuser({"a": JUDGE, "b": turned}, class_prior=[0.2, 0.8]).fit({"a": ["no"]})
-    with pytest.raises(ValueError, match="unknown must be 'ignore', 'symbol' or 'error'; got 'drop'"):
+    with pytest.raises(ValueError, match="unknown must be one of 'ignore', 'symbol', 'error'; got 'drop'"):
         Fuser({"a": JUDGE}, unknown="drop").fit({"a": ["no"]})
