@@ -56,8 +56,7 @@ def calibrate(
         typer.Option(
             "--score",
             metavar="NAME",
-            help="Source that gives scores, or several: A,B; 'all' for all numbers that are no classes. Whole "
-            "numbers of at most 20 different values are ordered symbols, others are put into bins.",
+            help="Source of scores, or several: A,B; 'all' for all numbers that are no classes.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -66,8 +65,7 @@ def calibrate(
         typer.Option(
             "--ordinal",
             metavar="NAME[=WORDS]",
-            help="Source whose answers are ordered: numbers, or words in increasing order as pain=none,some,severe. "
-            "Its likelihood ratios are made monotone. Repeatable.",
+            help="Source of ordered answers: numbers, or words as pain=none,some,severe. Repeatable.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -76,7 +74,7 @@ def calibrate(
         typer.Option(
             "--label",
             metavar="NAME",
-            help="Source whose numbers are labels and not scores, or several: A,B.",
+            help="Source whose numbers are labels, or several: A,B.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -91,7 +89,7 @@ def calibrate(
     ] = [],  # noqa: B006
     bins: Annotated[
         int | None,
-        typer.Option(metavar="N", min=2, help="Bins of scores, with equal weight of the classes (default: 10)."),
+        typer.Option(metavar="N", min=2, help="Bins of scores (default: 10)."),
     ] = None,
     scaled: Annotated[
         list[str],
@@ -117,8 +115,8 @@ def calibrate(
         typer.Option(
             "--name",
             metavar="NAME",
-            help="Name of these rows; sources calibrated on the same rows share their calibration error (default: the "
-            "file's name). Sources that answered different rows do not.",
+            help="Name of these rows; sources that answered the same rows share their calibration error (default: the "
+            "file's name).",
         ),
     ] = None,
     copy: Annotated[
@@ -146,8 +144,9 @@ def calibrate(
 ) -> None:
     """Calibrate sources on rows whose class is known: count their answers, as `mixent fuse` needs.
 
-    Every column but the target is a source: of labels, or of scores where it holds numbers that are no classes; columns
-    NAME:CLASS for all classes are the probabilities of one source. A blank is no answer. NAME@ is the cell of the
+    Every column but the target is a source: of labels, or of scores where it holds numbers that are no classes (up to
+    20 whole numbers are ordered answers, others are put into bins); columns NAME:CLASS for all classes are the
+    probabilities of one source. A blank is no answer. NAME@ is the cell of the
     input that a source was asked about, if there are such cells.
 
     \b

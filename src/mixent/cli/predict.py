@@ -115,7 +115,7 @@ def predict(
     sequence: opt.Sequence = None,
     item: Annotated[
         str | None,
-        typer.Option(metavar="COL", help="For models of `mixent fuse`: column that names the items, copied first."),
+        typer.Option(metavar="COL", help="Column that names the items of a fusion."),
     ] = None,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
