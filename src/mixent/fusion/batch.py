@@ -208,7 +208,7 @@ class Batch:
         """
         source, calibration = self.layout.sources[j], self.layout.calibrations[j]
         classes, symbols = self.layout.classes.tolist(), calibration.symbols
-        if not source.as_is or calibration.cells is not None or calibration.edges is not None:
+        if not source.as_is or calibration.cells is not None or calibration.edges is not None or calibration.ordinal:
             return None
         used = {symbol for symbol, total in zip(symbols, calibration.counts.sum(axis=0)) if total > 0}
         seen = {label for label, has_rows in zip(calibration.classes, calibration.seen) if has_rows}
@@ -231,10 +231,10 @@ class Batch:
         return out
 
     def _class_of_symbol(self, j: int) -> np.ndarray:
-        """(S_j,) class that each symbol is a vote for, -1 for none; for a bin of scores, the class of largest rate."""
+        """(S_j,) class that each symbol is a vote for, -1 for none; for an ordered one, the class of largest rate."""
         calibration = self.layout.calibrations[j]
         classes = self.layout.classes.tolist()
-        if calibration.edges is not None:
+        if calibration.edges is not None or calibration.ordinal:
             return self.layout.confusion[self.layout.slices[j]].argmax(axis=1)
         class_of = np.array([classes.index(s) if s in classes else -1 for s in calibration.symbols])
         return np.repeat(class_of, 1 if calibration.cells is None else len(calibration.cells))

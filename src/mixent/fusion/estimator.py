@@ -21,7 +21,7 @@ from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.driver import Status
 from mixent.data import read_labels, row_weights
 from mixent.data.frames import is_frame, unwrapped
-from mixent.fusion.answers import Answers, AnswersLike, Column, LongAnswers, read_answers
+from mixent.fusion.answers import UNKNOWN, Answers, AnswersLike, Column, LongAnswers, read_answers, with_symbols
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import Marginals, all_marginals, prior_shift_test
 from mixent.fusion.calibration import Calibration
@@ -71,6 +71,7 @@ class Fuser(Estimator):
 "discounted", "trimmed-mean", "dawid-skene"}, default="auto"
         Method of combination, see above.
     class_prior : "training", "uniform", (K,) array or dict of label -> probability, default="training"
+        A list or an array is in the order of the classes of the calibrations, which must be the same for all of them.
         Class priors of the fixed rules, initial values of the others, and the null hypothesis of `prior_shift_`.
         "training": the mean of the class priors of the training sets, weighted by their numbers of rows.
     missing_class_safe : bool, default=True
@@ -83,6 +84,10 @@ class Fuser(Estimator):
         Stop when `gap_` is below this value, in nats per item; only used with method="min-divergence".
     max_iter : int, default=5000
         Maximum number of iterations of the optimizer.
+    unknown : {"ignore", "symbol", "error"}, default="ignore"
+        What is done with an answer that is not among the symbols of the calibration. "ignore": it is no answer, with a
+        warning (`mixent.DataWarning`). "symbol": in `fit`, it becomes a further symbol without calibration rows, which
+        "dawid-skene" and labelled items can learn; later, as for "ignore". "error": a ValueError.
 
     Attributes
     ----------
@@ -182,6 +187,7 @@ class Fuser(Estimator):
         confidence: float = 0.95,
         tol: float = 1e-4,
         max_iter: int = 5000,
+        unknown: str = "ignore",
     ) -> None:
         self.sources = sources
         self.method = method
@@ -191,6 +197,7 @@ class Fuser(Estimator):
         self.confidence = confidence
         self.tol = tol
         self.max_iter = max_iter
+        self.unknown = unknown
 
     def fit(self, answers: AnswersLike, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the class priors of a batch and the posteriors of its items.
@@ -212,7 +219,7 @@ class Fuser(Estimator):
         self
         """
         layout = self._layout(answers, y)
-        checked = read_answers(layout, answers)
+        checked = read_answers(layout, answers, self.unknown)
         self.items_ = answers.items if isinstance(answers, LongAnswers) else None
         return self._fit(layout, checked, y, sample_weight)
 
@@ -233,10 +240,10 @@ class Fuser(Estimator):
             `posterior_` and `labels_` are None.
         """
         batch, n = None, 0
-        layout = None if self.sources is None else Layout.of(self.sources)
+        layout = None
         for table in blocks:
             layout = layout or self._layout(table, None)
-            part = Batch.of(layout, read_answers(layout, table))
+            part = Batch.of(layout, read_answers(layout, table, self.unknown))
             n += len(part.weight) if part.pattern_of is None else len(part.pattern_of)
             batch = part if batch is None else batch.joined(part)
         if layout is None or batch is None or not n:
@@ -266,7 +273,7 @@ class Fuser(Estimator):
         if not hasattr(self, "_batch"):
             return self.fit(answers, y, sample_weight=sample_weight)
         layout, previous, n_previous = self._first_layout, self._batch, self.n_items_
-        checked = read_answers(layout, answers)
+        checked = read_answers(layout, answers, self.unknown)
         labels = self._label_codes(layout, y, checked.n_items)
         weight = row_weights(sample_weight, checked.n_items)
         batch = previous.joined(Batch(layout, checked, weight, labels))
@@ -290,9 +297,11 @@ class Fuser(Estimator):
         return self
 
     def _layout(self, answers: AnswersLike, y: ArrayLike | None) -> Layout:
-        if self.sources is not None:
-            return Layout.of(self.sources)
-        return Layout.of(_uncalibrated(answers, y))
+        check_choice("unknown", self.unknown, UNKNOWN)
+        if self.sources is None:
+            return Layout.of(_uncalibrated(answers, y))
+        layout = Layout.of(self.sources)
+        return with_symbols(layout, answers) if self.unknown == "symbol" else layout
 
     def _label_codes(self, layout: Layout, y: ArrayLike | None, n: int) -> np.ndarray:
         """(n,) indices of the classes of labelled items, -1 for the others."""
@@ -381,7 +390,7 @@ class Fuser(Estimator):
 
     def _reference_prior(self, layout: Layout) -> Array:
         """(K,) class priors from `class_prior`."""
-        given = read_class_prior(self.class_prior, layout.classes, words=("training", "uniform"))
+        given = read_class_prior(layout.in_order(self.class_prior), layout.classes, words=("training", "uniform"))
         if given is not None:
             return given
         if not _is_training(self.class_prior):
@@ -407,7 +416,7 @@ class Fuser(Estimator):
         return batch.items(self.rule_.posterior(batch))
 
     def _new(self, answers: AnswersLike) -> Batch:
-        checked = read_answers(self._fitted_layout, answers)
+        checked = read_answers(self._fitted_layout, answers, self.unknown)
         if checked.n_items == 0:
             raise ValueError("the answers must contain at least one item; got none")
         return Batch.of(self._fitted_layout, checked)
@@ -441,7 +450,8 @@ class Fuser(Estimator):
         """
         check_is_fitted(self, "rule_")
         columns = {name: _as_column(value) for name, value in answers.items()}
-        batch = Batch(self._fitted_layout, read_answers(self._fitted_layout, columns), np.ones(1), np.full(1, -1))
+        checked = read_answers(self._fitted_layout, columns, self.unknown)
+        batch = Batch(self._fitted_layout, checked, np.ones(1), np.full(1, -1))
         return dict(zip(self.classes_.tolist(), self.rule_.posterior(batch)[0].tolist()))
 
     def explain(self, answers: AnswersLike) -> Array:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MAX_PAIRS = 12  # pairs of sources that are listed
 MIN_Z = 2.0  # of a pair that is listed
+Z_ONE_SIDED = 1.645  # of a one-sided test at the 5 % level
 REASONS = {  # why "auto" chose a method
     "dawid-skene": (
         "the calibrations are assumptions or have few rows, so the confusion matrices are estimated from the batch"
@@ -88,6 +89,8 @@ def answer_type(calibration: Calibration, *, soft: bool = False) -> str:
     """Type of the answers of a source: labels, probabilities or scores."""
     if calibration.line is not None:
         kind = "scores (logistic)"
+    elif calibration.ordinal:
+        kind = f"ordered {'labels' if calibration.edges is None else 'scores'} ({len(calibration.symbols)} values)"
     elif calibration.edges is not None:
         kind = f"scores ({len(calibration.symbols)} bins)"
     else:
@@ -97,7 +100,7 @@ def answer_type(calibration: Calibration, *, soft: bool = False) -> str:
 
 def accuracy(calibration: Calibration) -> float | None:
     """Balanced accuracy on the calibration rows; None where no symbol of the source is a class."""
-    if calibration.edges is not None or not set(calibration.symbols) & set(calibration.classes):
+    if calibration.edges is not None or calibration.ordinal or not set(calibration.symbols) & set(calibration.classes):
         return None
     counts = calibration.counts if calibration.cells is None else calibration.counts.sum(axis=2)
     seen, symbols = counts.sum(axis=1) > 0, calibration.symbols
@@ -105,6 +108,22 @@ def accuracy(calibration: Calibration) -> float | None:
         [counts[k, symbols.index(c)] if c in symbols else 0.0 for k, c in enumerate(calibration.classes)]
     )
     return float((correct[seen] / counts.sum(axis=1)[seen]).mean())
+
+
+def below_chance(calibration: Calibration) -> float | None:
+    """Balanced accuracy of the answers that are classes if significantly (5 %) less than 1 / K; None otherwise."""
+    classes, symbols = calibration.classes, calibration.symbols
+    if accuracy(calibration) is None or not set(classes) <= set(symbols):
+        return None
+    counts = calibration.counts if calibration.cells is None else calibration.counts.sum(axis=2)
+    counts = counts[:, [symbols.index(label) for label in classes]]
+    counts = counts[counts.sum(axis=1) > 0]
+    if len(counts) < len(classes):
+        return None
+    rows, chance = counts.sum(axis=1), 1 / len(classes)
+    right = float((np.diag(counts) / rows).mean())
+    std = float(np.sqrt((chance * (1 - chance) / rows).sum())) / len(classes)
+    return right if right < chance - Z_ONE_SIDED * std else None
 
 
 def information(calibration: Calibration) -> float | None:
