@@ -223,14 +223,14 @@ class Batch:
         layout = self.layout
         out = np.zeros((layout.n_sources, self.n_patterns, layout.n_classes))
         for j, responses in enumerate(self.answers.responses):
-            class_of = self._class_of_symbol(j)
+            class_of = self.class_of_symbol(j)
             codes = responses if responses.ndim == 1 else np.where(self.answered[j], responses.argmax(axis=1), -1)
             classes = np.where(codes >= 0, class_of[codes], -1)
             voted = np.flatnonzero(classes >= 0)
             out[j, voted, classes[voted]] = 1.0
         return out
 
-    def _class_of_symbol(self, j: int) -> np.ndarray:
+    def class_of_symbol(self, j: int) -> np.ndarray:
         """(S_j,) class that each symbol is a vote for, -1 for none; for a bin of scores, the class of largest rate."""
         calibration = self.layout.calibrations[j]
         classes = self.layout.classes.tolist()
