@@ -66,7 +66,9 @@ def drift(marginals: Marginals, j: int, correlation: Array, dispersion: Array | 
     statistic = float((d**2 / values[used]).sum())
     q = max(int(used.sum()), 1)
     shares = np.einsum("vq,cvw,wq->cq", vectors[:, used], parts, vectors[:, used]) / values[used]
-    rows = np.array([total, layout.n_rows[others.used].sum(), *layout.n_rows[j]])
+    rows = np.array(
+        [total, sum(layout.n_rows[members].max(axis=0).sum() for members in layout.calibration_sets), *layout.n_rows[j]]
+    )
     df = max(degrees_of_freedom(shares.mean(axis=1), rows) - q + 1, 1.0)
     return Drift(observed, expected, statistic, float(fisher.sf(statistic * df / (q * (df + q - 1)), q, df)))
 
@@ -81,7 +83,7 @@ def cautious_rates(layout: Layout) -> Array:
 
 
 def degrees_of_freedom(shares: Array, rows: Array) -> float:
-    """Satterthwaite's degrees of freedom of a variance whose parts have these shares and were estimated on these rows."""
+    """Satterthwaite's degrees of freedom of a variance with these shares of its parts, each estimated on `rows`."""
     return float(1.0 / (shares**2 / np.maximum(rows - 1.0, 1.0)).sum())
 
 

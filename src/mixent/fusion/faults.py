@@ -15,7 +15,7 @@ error includes the sampling errors of the batch, of p and of the calibrations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,11 +27,14 @@ from mixent.base.priors import floored
 from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
-from mixent.fusion.batch_priors import MIN_ITEMS, Marginals, item_covariance
+from mixent.fusion.batch_priors import MIN_ITEMS, Marginals, all_marginals, item_covariance
+from mixent.fusion.dependence import dependence
 from mixent.fusion.drift import Drift, cautious_rates, degrees_of_freedom, drift
 from mixent.fusion.rules import ml_product
 from mixent.fusion.sources import Layout
 
+MAX_SOURCES = 64  # that are tested; each test needs an estimate of the priors from all other sources
+MAX_COST = 1e7  # sources squared times classes cubed, likewise
 MAX_CANDIDATES = 4  # sources that a fault is searched in, those with the smallest p-values
 SWAPPED, RANDOM, SHIFTED, CHANGED = "swapped", "random", "shifted threshold", "changed"
 EM_STEPS = 200
@@ -68,48 +71,81 @@ class Fault(Result):
     test: str  # "agreement" or "histogram", the test with the smaller p-value
     p_value: float  # of both tests combined, corrected for the number of sources (Holm)
     kind: str | None  # "swapped", "random", "shifted threshold" or "changed"; None for several sources
-    confusion: Array | None = None  # (V, K) rates on the batch according to `kind`
 
     def __str__(self) -> str:
-        who = " or ".join(self.sources)
-        return f"{who}: {self.kind or 'one of them contradicts the others'} ({self.test}, p = {self.p_value:.2g})."
+        kind = self.kind or "one of them contradicts the others"
+        return f"{' or '.join(self.sources)}: {kind} ({self.test} test, p = {self.p_value:.2g})."
 
 
 @dataclass(frozen=True)
 class SourceTests:
-    """Both tests of every source, and the faults found."""
+    """Both tests of every source, the faults found, and the rates of the faulty sources on the batch."""
 
     drift: dict[str, Drift]
     agreement: dict[str, Agreement]
-    faults: tuple[Fault, ...]
+    faults: tuple[Fault, ...] = ()
+    rates: dict[str, Array] = field(default_factory=dict)  # source -> (S_j, K)
 
 
-def source_tests(marginals: Marginals, correlation: Array, level: float) -> SourceTests:
-    """Tests of all sources, and the faults at this significance level, one after the other.
+def source_tests(batch: Batch, level: float) -> SourceTests:
+    """Tests of all sources on the unlabelled items; labelled items are part of the calibrations.
 
-    The candidate without which the other sources contradict each other least is named, left out, and the others are
-    tested again.
+    The source without which the others contradict each other least is named and left out, and the others are tested
+    again. Without tests if there are too many sources.
     """
-    layout = marginals.layout
-    panel = Panel(marginals, correlation)
-    first = tests = panel.tests(marginals.used)
-    used, faults = marginals.used.copy(), []
-    while tests.rejected(level).size:
-        who, rest = panel.culprit(used, tests, level)
-        test, p = tests.result(who[0])
-        names = tuple(layout.names[j] for j in who)
-        if len(who) > 1:
-            faults.append(Fault(names, test, p, None))
+    layout = batch.layout
+    if layout.n_sources > MAX_SOURCES or layout.n_sources**2 * layout.n_classes**3 > MAX_COST:
+        return SourceTests({}, {})
+    unlabelled = np.flatnonzero(batch.labels < 0)
+    marginals = all_marginals(batch if len(unlabelled) == batch.n_patterns else batch.part(unlabelled))
+    shared = any(len(members) > 1 for members in layout.calibration_sets)
+    panel = Panel(marginals, dependence(marginals).correlation if shared else np.eye(layout.n_sources))
+    used, faults, rates = marginals.used.copy(), [], {}
+    first = tests = panel.tests(used)
+    while (rejected := tests.rejected(level)).size:
+        suspects, rest = panel.suspects(used, tests, level)
+        if rest is None:
+            test, p = tests.result(int(rejected[0]))
+            faults.append(Fault(tuple(layout.names[j] for j in suspects), test, p, None))
             break
-        used[who[0]] = False
-        kind, rates = fault_kind(
-            marginals.batch, who[0], panel.posterior(used), float(panel.dispersion[who[0]].mean())
-        )
-        faults.append(Fault(names, test, p, kind, rates))
+        used = used & ~np.isin(np.arange(len(used)), suspects)
+        posterior = panel.posterior(used)
+        for j in suspects:
+            kind, B = fault_kind(marginals.batch, j, posterior, float(panel.dispersion[j].mean()))
+            faults.append(Fault((layout.names[j],), *tests.result(j), kind))
+            rates[layout.names[j]] = B
         tests = rest
     return SourceTests(
-        dict(zip(layout.names, first.drift)), dict(zip(layout.names, first.agreement)), tuple(faults)
+        dict(zip(layout.names, first.drift)), dict(zip(layout.names, first.agreement)), tuple(faults), rates
     )
+
+
+def repaired(batch: Batch, tests: SourceTests) -> Batch:
+    """The batch with other calibrations of faulty sources: their rates on the batch, or no vote if they are random.
+
+    The rates have the rows of the calibration, or the items of the batch if these are fewer.
+    """
+    layout, sources, left_out = batch.layout, list(batch.layout.sources), []
+    for fault in tests.faults:
+        if fault.kind is None:
+            continue
+        j = layout.names.index(fault.sources[0])
+        if fault.kind == RANDOM:
+            left_out.append(j)
+            continue
+        source, calibration = layout.sources[j], layout.calibrations[j]
+        n = np.minimum(layout.n_rows[j], max(float(batch.weight @ batch.answered[j]) / layout.n_classes, 1.0))
+        counts = (tests.rates[layout.names[j]] * n).T.reshape(layout.n_classes, *calibration.counts.shape[1:])
+        index = {label: k for k, label in enumerate(layout.classes.tolist())}
+        prior = np.zeros(layout.n_classes)
+        prior[[index[label] for label in calibration.classes]] = calibration.class_prior
+        changes = {"counts": counts, "priors": prior, "scale": None, "calibration_set": None}
+        if calibration.line is None:  # a line has its own two classes
+            changes["classes"] = tuple(layout.classes.tolist())
+        sources[j] = replace(source, calibration=replace(calibration, **changes), as_is=False)
+    relearned = tuple(j for j, source in enumerate(sources) if source is not layout.sources[j])
+    repaired = replace(layout, sources=tuple(sources), left_out=tuple(left_out), relearned=relearned)
+    return replace(batch, layout=repaired)
 
 
 @dataclass(frozen=True)
@@ -118,6 +154,7 @@ class Round:
 
     drift: list[Drift]
     agreement: list[Agreement]
+    root: np.ndarray  # (J,) original of each copy
 
     @cached_property
     def p_values(self) -> Array:
@@ -129,9 +166,13 @@ class Round:
 
     @cached_property
     def adjusted(self) -> Array:
-        """(J,) the same after Holm's correction."""
-        out, tested = np.full(len(self.drift), np.nan), np.isfinite(self.p_values)
-        out[tested] = holm(self.p_values[tested].tolist())
+        """(J,) the same after Holm's correction for the number of groups of copies."""
+        out, p = np.full(len(self.drift), np.nan), self.p_values
+        tested = np.isfinite(p)
+        groups = np.unique(self.root[tested])
+        smallest = np.array([p[tested & (self.root == g)].min() for g in groups])
+        for j in np.flatnonzero(tested):
+            out[j] = holm(np.where(groups == self.root[j], p[j], smallest))[groups == self.root[j]][0]
         return out
 
     def rejected(self, level: float) -> np.ndarray:
@@ -200,27 +241,28 @@ class Panel:
                 for j in range(J)
             ],
             [self.agreement(marginals, j) if used[j] else NOT_TESTED for j in range(J)],
+            self.marginals.layout.root,
         )
 
-    def culprit(self, used: np.ndarray, tests: Round, level: float) -> tuple[list[int], Round]:
-        """The source without which the others contradict each other least, and their tests without it.
+    def suspects(self, used: np.ndarray, tests: Round, level: float) -> tuple[list[int], Round | None]:
+        """The source without which the others contradict each other least, with its copies, and the tests of these.
 
-        Several sources where the tests cannot say which: if the others would not be a majority, or are consistent
-        without either of several.
+        Several sources and None where the tests cannot say which is wrong: if the others would not be a majority, or
+        are consistent without either of several.
         """
         root = self.marginals.layout.root
-        tested = np.flatnonzero(used & np.isfinite(tests.p_values))
-        candidates = tests.rejected(level)[:MAX_CANDIDATES].tolist()
+        rejected, tested = tests.rejected(level), np.flatnonzero(used & np.isfinite(tests.p_values))
+        first = np.unique(root[rejected], return_index=True)[1]
+        candidates = rejected[np.sort(first)][:MAX_CANDIDATES].tolist()  # one of each group of copies
         n_left, n_all = len(np.unique(root[tested])) - 1, len(np.unique(root[self.marginals.used]))
         if 2 * n_left <= n_all:
-            return candidates if len(candidates) > 1 else tested.tolist(), tests
-        rests = [self.tests(used & (np.arange(len(used)) != j)) for j in candidates]
-        worst = [np.nanmin(rest.p_values, initial=1.0) for rest in rests]
+            return (candidates if len(candidates) > 1 else tested.tolist()), None
+        rests = [self.tests(used & (root != root[j])) for j in candidates]
         consistent = [j for j, rest in zip(candidates, rests) if not rest.rejected(level).size]
         if len(consistent) > 1:
-            return consistent, tests
-        best = int(np.argmax(worst))
-        return [candidates[best]], rests[best]
+            return consistent, None
+        best = int(np.argmax([np.nanmin(rest.p_values, initial=1.0) for rest in rests]))
+        return [j for j in rejected.tolist() if root[j] == root[candidates[best]]], rests[best]
 
     def agreement(self, marginals: Marginals, j: int) -> Agreement:
         """Excess agreement of source j with the others in `marginals`, in standard errors."""
@@ -232,10 +274,9 @@ class Panel:
         if n_both[members].max(initial=0.0) < MIN_ITEMS or others.unidentified.any() or layout.n_groups[j] > 1:
             return NOT_TESTED
         p, total = others.prior, float(batch.weight.sum())
-        u = layout.share[members]
-        means = self.means[members]  # (M, K classes, K)
+        u, means = layout.share[members], self.means[members]  # (M, K classes, K)
         expected = np.einsum("mkc,kc->mk", means, self.means[j])
-        votes = sum(w * self.scores[m] for w, m in zip(u, members))
+        votes = sum((w * self.scores[m] for w, m in zip(u, members)), np.zeros_like(self.scores[j]))
         t = np.einsum("pc,pc->p", self.scores[j], votes) - (u * (expected @ p)) @ both[members]
         excess = float(batch.weight @ t) / total
         coverage = u * n_both[members] / total
@@ -247,11 +288,11 @@ class Panel:
         here = layout.slices[j]
         derivative[here] += p * (f[here] @ np.einsum("m,mkc->kc", coverage, means).T)
         of_rates = rate_variances(layout, derivative, self.dispersion)
-        parts = [float(item_covariance(influence[:, None], batch.weight)[0, 0]), *of_rates]
-        variance = sum(parts)
-        if not variance > 0:
+        parts = np.array([float(item_covariance(influence[:, None], batch.weight)[0, 0]), *of_rates.ravel()])
+        if not (variance := parts.sum()) > 0:
             return NOT_TESTED
-        df = degrees_of_freedom(np.array(parts) / variance, np.array([total, *layout.n_rows.ravel()]))
+        rows = [layout.n_rows[sets].max(axis=0) for sets in layout.calibration_sets]
+        df = degrees_of_freedom(parts / variance, np.array([total, *np.ravel(rows)]))
         z = excess / np.sqrt(variance)
         return Agreement(excess, z, float(student.cdf(z, df)))
 
@@ -259,7 +300,9 @@ class Panel:
         """(P, K) posteriors of the sources in `used` alone, by the product rule."""
         batch = self.marginals.batch
         ratio = batch.product(batch.layout.share * used)
-        return ml_product(ratio, batch.weight, floored(Marginals(batch, used).interior_prior), labels=batch.labels).posterior
+        return ml_product(
+            ratio, batch.weight, floored(Marginals(batch, used).interior_prior), labels=batch.labels
+        ).posterior
 
 
 def vote_scores(batch: Batch) -> Array:
@@ -292,16 +335,16 @@ def _scores(batch: Batch, f: Array, j: int) -> Array:
 
 
 def rate_variances(layout: Layout, derivative: Array, dispersion: Array) -> Array:
-    """(J K,) variance of  sum derivative * dA  by source and class, with dA the errors of the rates.
+    """(sets, K) variance of  sum derivative * dA  by calibration set and class, with dA the errors of the rates.
 
-    Sources with equal counts, or of one calibration set, have errors that may be identical: this is an upper bound.
+    The errors of sources of one calibration set may be identical: this is an upper bound.
     """
     A = cautious_rates(layout)
     squares = (derivative - layout.group_sums(derivative * A)) ** 2 * A / (layout.concentration + 1.0)  # (S, K)
     stds = np.sqrt(np.add.reduceat(squares, [here.start for here in layout.slices]) * dispersion)  # (J, K)
-    sets = np.zeros_like(stds)
+    sets = np.zeros((len(layout.calibration_sets), layout.n_classes))
     np.add.at(sets, layout.set_of, stds)
-    return (stds * sets[layout.set_of]).ravel()
+    return sets**2
 
 
 def fault_kind(batch: Batch, j: int, posterior: Array, dispersion: float = 1.0) -> tuple[str, Array]:
@@ -332,11 +375,9 @@ def fault_kind(batch: Batch, j: int, posterior: Array, dispersion: float = 1.0) 
     cost = {kind: -2 * data.log_lik(B) + n_free * log_n for kind, (B, n_free) in kinds.items()}
     kind = min(cost, key=cost.__getitem__)
     B, best = kinds[kind][0], data.log_lik(free)
-    if -2 * best + K * (V - 1) * log_n < cost[kind]:
-        # posteriors of dependent sources are overconfident, and then no simple kind fits exactly
-        if best - data.log_lik(B) > NEGLIGIBLE * (best - data.log_lik(A)):
-            return CHANGED, free
-    return kind, B
+    # posteriors of dependent sources are overconfident, and then no simple kind fits exactly
+    near = best - data.log_lik(B) <= NEGLIGIBLE * (best - data.log_lik(A))
+    return (kind, B) if near or cost[kind] <= -2 * best + K * (V - 1) * log_n else (CHANGED, free)
 
 
 @dataclass(frozen=True)
