@@ -100,11 +100,16 @@ def source_tests(batch: Batch, level: float) -> SourceTests:
     marginals = all_marginals(batch if len(unlabelled) == batch.n_patterns else batch.part(unlabelled))
     shared = any(len(members) > 1 for members in layout.calibration_sets)
     panel = Panel(marginals, dependence(marginals).correlation if shared else np.eye(layout.n_sources))
-    used, faults, rates = marginals.used.copy(), [], {}
+    faults: list[Fault] = []
+    rates: dict[str, Array] = {}
+    used = marginals.used.copy()
     first = tests = panel.tests(used)
     while (rejected := tests.rejected(level)).size:
         suspects, rest = panel.suspects(used, tests, level)
         if rest is None:
+            named = np.flatnonzero(marginals.used & ~used).tolist()
+            if named and panel.agree(named, suspects, level):  # these may as well be right, and the others wrong
+                suspects, faults, rates = sorted([*named, *suspects]), [], {}
             test, p = tests.result(int(rejected[0]))
             faults.append(Fault(tuple(layout.names[j] for j in suspects), test, p, None))
             break
@@ -263,6 +268,12 @@ class Panel:
             return consistent, None
         best = int(np.argmax([np.nanmin(rest.p_values, initial=1.0) for rest in rests]))
         return [j for j in rejected.tolist() if root[j] == root[candidates[best]]], rests[best]
+
+    def agree(self, named: list[int], suspects: list[int], level: float) -> bool:
+        """Whether the named sources are consistent with each other and with one of the suspects."""
+        sources = np.arange(len(self.marginals.used))
+        groups = (np.isin(sources, [*named, j]) for j in suspects)
+        return any(not self.tests(group).rejected(level).size for group in groups)
 
     def agreement(self, marginals: Marginals, j: int) -> Agreement:
         """Excess agreement of source j with the others in `marginals`, in standard errors."""
