@@ -261,11 +261,11 @@ class Panel:
         candidates = rejected[np.sort(first)][:MAX_CANDIDATES].tolist()  # one of each group of copies
         n_left, n_all = len(np.unique(root[tested])) - 1, len(np.unique(root[self.marginals.used]))
         if 2 * n_left <= n_all:
-            return (candidates if len(candidates) > 1 else tested.tolist()), None
+            return (sorted(candidates) if len(candidates) > 1 else tested.tolist()), None
         rests = [self.tests(used & (root != root[j])) for j in candidates]
         consistent = [j for j, rest in zip(candidates, rests) if not rest.rejected(level).size]
         if len(consistent) > 1:
-            return consistent, None
+            return sorted(consistent), None
         best = int(np.argmax([np.nanmin(rest.p_values, initial=1.0) for rest in rests]))
         return [j for j in rejected.tolist() if root[j] == root[candidates[best]]], rests[best]
 
