@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mixent.fusion import Calibration
     from mixent.fusion.answers import LongAnswers
 
+CONTRADICTION = 3  # exit status: everything is written, but a source contradicts the others
 MANY_LABELS = 50  # different answers of a column of which nothing is known
 
 
@@ -122,6 +123,8 @@ def fuse(
     each answer. A blank is no answer. The output has a line for each item: the class, a probability of each class, the
     answer of the majority, and whether that is another class.
 
+    The exit code is 3 if everything was written, but a source contradicts the others; the text and the page name it.
+
     \b
     Examples:
       mixent fuse votes.csv --calibration vendors.json -o fused.csv --report fused.html
@@ -162,6 +165,8 @@ def fuse(
         if output != STDOUT:
             screen.wrote(output)
         _keep(screen, fuser, table, report, save, data, ctx.obj or "")
+        if fuser.faults_:
+            raise typer.Exit(CONTRADICTION)
 
 
 def _check_outputs(output: Path, report: Path | None, save: Path | None, inputs: Sequence[Path]) -> None:

@@ -152,8 +152,9 @@ class Batch:
         if len(np.unique(layout.root)) == layout.n_sources:
             return None
         n_answered = np.zeros((layout.n_sources, self.n_patterns))
-        np.add.at(n_answered, layout.root, self.answered.astype(float))
-        return 1.0 / (np.maximum(n_answered[layout.root], 1.0) * layout.share[:, None])
+        voting = layout.share[:, None] > 0
+        np.add.at(n_answered, layout.root, (self.answered & voting).astype(float))
+        return voting / (np.maximum(n_answered[layout.root], 1.0) * np.where(voting, layout.share[:, None], 1.0))
 
     def product_evidence(self, confusion: Array | None = None) -> Array:
         """(J, P, K) evidence for product rules: the copies with an answer share the vote of their group."""
@@ -176,6 +177,12 @@ class Batch:
         A = self.layout.confusion if confusion is None else confusion
         for j, responses in enumerate(self.answers.responses):
             self._evidence_of(j, responses, A[self.layout.slices[j]], out[j])
+        return out
+
+    def source_evidence(self, j: int, confusion: Array) -> Array:
+        """(P, K) log-likelihood ratios of one source with these rates (S_j, K); zero without an answer."""
+        out = np.zeros((self.n_patterns, self.layout.n_classes))
+        self._evidence_of(j, self.answers.responses[j], confusion, out)
         return out
 
     def _evidence_of(self, j: int, responses: np.ndarray, confusion: Array, out: Array) -> None:
@@ -223,14 +230,14 @@ class Batch:
         layout = self.layout
         out = np.zeros((layout.n_sources, self.n_patterns, layout.n_classes))
         for j, responses in enumerate(self.answers.responses):
-            class_of = self._class_of_symbol(j)
+            class_of = self.class_of_symbol(j)
             codes = responses if responses.ndim == 1 else np.where(self.answered[j], responses.argmax(axis=1), -1)
             classes = np.where(codes >= 0, class_of[codes], -1)
             voted = np.flatnonzero(classes >= 0)
             out[j, voted, classes[voted]] = 1.0
         return out
 
-    def _class_of_symbol(self, j: int) -> np.ndarray:
+    def class_of_symbol(self, j: int) -> np.ndarray:
         """(S_j,) class that each symbol is a vote for, -1 for none; for an ordered one, the class of largest rate."""
         calibration = self.layout.calibrations[j]
         classes = self.layout.classes.tolist()

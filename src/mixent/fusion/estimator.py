@@ -26,7 +26,7 @@ from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import Marginals, all_marginals, prior_shift_test
 from mixent.fusion.calibration import Calibration
 from mixent.fusion.dependence import Dependence, dependence
-from mixent.fusion.drift import Drift, drift
+from mixent.fusion.faults import SourceTests, repaired, source_tests
 from mixent.fusion.learning import default_calibrations, with_labels
 from mixent.fusion.messages import fit_warnings
 from mixent.fusion.methods import METHODS, PSEUDO_ITEMS, Fit, Settings, Task, window_prior
@@ -35,8 +35,6 @@ from mixent.fusion.sources import Layout, Source
 from mixent.warn import warn
 
 ITERATIVE = ("auto", "ml-product", "ml-sum", "composite", "trimmed-mean", "min-divergence", "dawid-skene")
-MAX_DRIFT_TESTS = 64  # sources; each test needs an estimate of the priors from all other sources
-MAX_DRIFT_COST = 1e7  # sources squared times classes cubed, likewise
 
 
 class Fuser(Estimator):
@@ -59,8 +57,10 @@ class Fuser(Estimator):
     * "dawid-skene": the log-likelihood of the batch over the class priors and the confusion matrices [3]_, with the
       calibration counts as Dirichlet priors.
     * "majority", "sum" and "product" are fixed rules [4]_; "trimmed-mean" is a mean without the extremes.
-    * "auto" uses "dawid-skene" if the calibrations are assumptions; otherwise "discounted" if the sources agree
-      significantly more often than their confusion matrices imply, and "ml-product" if they do not.
+    * "auto" leaves out a source whose answers turn out to be random, and re-estimates the confusion matrix of any other
+      faulty source from the batch (`faults_`). It uses "dawid-skene" if the calibrations are assumptions; otherwise
+      "discounted" if the sources agree significantly more often than their confusion matrices imply, and "ml-product"
+      if they do not.
 
     Parameters
     ----------
@@ -117,7 +117,11 @@ class Fuser(Estimator):
         Dependence of pairs of sources: `z`, `correlation`, and `n_effective`, the effective number of independent
         sources.
     drift_ : dict of name -> Drift
-        Test of the answers of each source against its calibration.
+        Test of the histogram of each source against its calibration.
+    agreement_ : dict of name -> Agreement
+        Test of the agreement of each source with the others against its calibration.
+    faults_ : tuple of Fault
+        Sources that contradict the others according to these tests: name, test, p-value and kind of the fault.
     prior_shift_ : PriorShiftTest
         Test whether the class priors of the batch differ from `class_prior`.
     objective_ : float or None
@@ -321,12 +325,15 @@ class Fuser(Estimator):
         original = Batch(
             replace(layout, unanswered=unanswered), batch.answers, batch.weight, batch.labels, batch.pattern_of
         )
+        tests = source_tests(original, 1 - self.confidence)
+        if self.method == "auto":
+            original = repaired(original, tests)
         layout = with_labels(original)
         _refuse_unseen_class(layout)
         batch = replace(original, layout=layout)
         task = self._task(batch, settings, original.layout.counts)
         fit = METHODS[self.method](task)
-        self._set_fit(task, fit, original)
+        self._set_fit(task, fit, tests)
         if fit.run is not None and fit.run.status is Status.MAX_PASSES:
             warn(fit.run.message, ConvergenceWarning)
 
@@ -334,7 +341,7 @@ class Fuser(Estimator):
         diagnosis = Diagnosis(all_marginals(batch))
         return Task(batch, diagnosis.marginals, settings, lambda: diagnosis.dependence, counts)
 
-    def _set_fit(self, task: Task, fit: Fit, original: Batch) -> None:
+    def _set_fit(self, task: Task, fit: Fit, tests: SourceTests) -> None:
         batch, layout = task.batch, task.batch.layout
         self._fitted, self._fitted_layout, self.rule_ = fit, layout, fit.rule
         self.classes_, self.method_ = layout.classes, fit.method
@@ -347,14 +354,14 @@ class Fuser(Estimator):
         trust = getattr(fit.rule, "trust", None)
         self.trust_ = None if trust is None else dict(zip(layout.names, trust.tolist()))
         self.confusion_ = _by_source(layout, fit)
-        self._set_diagnostics(task, original)
+        self._set_diagnostics(task, tests)
 
-    def _set_diagnostics(self, task: Task, original: Batch) -> None:
-        """Estimates and tests of priors and sources; `original` has the calibrations without the labelled items."""
+    def _set_diagnostics(self, task: Task, tests: SourceTests) -> None:
+        """Estimates and tests of priors and sources; the `tests` use the calibrations without the labelled items."""
         batch, settings = task.batch, task.settings
         self.dependence_ = task.dependence()
         self.prior_estimate_ = task.marginals.estimate(self.dependence_.correlation, self.confidence)
-        self.drift_ = _drift_tests(original, self.dependence_.correlation)
+        self.drift_, self.agreement_, self.faults_ = tests.drift, tests.agreement, tests.faults
         n_rows = self._first_layout.n_training if _is_training(self.class_prior) else np.inf
         n, gain = float(batch.weight.sum()), _gain(batch, settings.prior)
         self.prior_shift_ = prior_shift_test(self.prior_estimate_, settings.prior, n_rows, n, gain, self.confidence)
@@ -501,7 +508,7 @@ class Fuser(Estimator):
         self.rule_ = self.rule_.with_prior(window_prior(task, self.method_, self.rule_))
         self.prior_ = self.rule_.prior
         original = Batch(self._first_layout, batch.answers, batch.weight, batch.labels, batch.pattern_of)
-        self._set_diagnostics(task, original)
+        self._set_diagnostics(task, source_tests(original, 1 - self.confidence))
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -523,16 +530,6 @@ class Fuser(Estimator):
             shifted_priors=yes("estimated in `fit`; `update_prior` for streams"),
             saved=YES,
         )
-
-
-def _drift_tests(batch: Batch, correlation: Array) -> dict[str, Drift]:
-    """Drift tests on the unlabelled items; labelled items are part of the calibrations."""
-    layout = batch.layout
-    if layout.n_sources > MAX_DRIFT_TESTS or layout.n_sources**2 * layout.n_classes**3 > MAX_DRIFT_COST:
-        return {}
-    unlabelled = np.flatnonzero(batch.labels < 0)
-    marginals = all_marginals(batch if len(unlabelled) == batch.n_patterns else batch.part(unlabelled))
-    return {name: drift(marginals, j, correlation) for j, name in enumerate(layout.names)}
 
 
 def _refuse_unseen_class(layout: Layout) -> None:

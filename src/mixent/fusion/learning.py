@@ -42,7 +42,7 @@ def with_labels(batch: Batch) -> Layout:
         prior[:n_own] = calibration.class_prior  # the probabilities contain the class priors of the training
         updated = replace(calibration, classes=tuple(classes[k] for k in rows), counts=counts, priors=prior)
         sources.append(replace(source, calibration=updated))
-    return Layout(layout.names, tuple(sources), layout.unanswered)
+    return replace(layout, sources=tuple(sources))
 
 
 def default_calibrations(columns: Mapping[str, Column], y: ArrayLike | None) -> dict[str, Calibration]:

@@ -71,6 +71,8 @@ class Layout:
     names: tuple[str, ...]
     sources: tuple[Source, ...]
     unanswered: tuple[int, ...] = ()  # sources without any answer, which have no share in the vote of their copies
+    left_out: tuple[int, ...] = ()  # faulty sources without a vote
+    relearned: tuple[int, ...] = ()  # faulty sources with rates estimated from the batch
 
     @staticmethod
     def of(sources: Mapping[str, Source | Calibration]) -> Layout:
@@ -261,9 +263,10 @@ class Layout:
 
     @cached_property
     def share(self) -> Array:
-        """(J,) u, the share of each source in one vote for each group of copies."""
-        active = np.array([j not in self.unanswered for j in range(self.n_sources)], dtype=float)
-        return 1.0 / np.maximum(np.bincount(self.root, active, minlength=self.n_sources), 1.0)[self.root]
+        """(J,) u, the share of each source in one vote for each group of copies; zero for sources that are left out."""
+        voting = np.array([j not in self.left_out for j in range(self.n_sources)], dtype=float)
+        active = voting * [j not in self.unanswered for j in range(self.n_sources)]
+        return voting / np.maximum(np.bincount(self.root, active, minlength=self.n_sources), 1.0)[self.root]
 
     def in_order(self, values: Any) -> Any:
         """A list in the order of the classes of the calibrations, in that of `classes`; anything else as it is.

@@ -13,7 +13,7 @@ from ...fusion.test_describe import SOURCES, VOTES
 
 
 def test_many_sources_are_not_tested_for_drift(monkeypatch):
-    monkeypatch.setattr("mixent.fusion.estimator.MAX_DRIFT_TESTS", 2)
+    monkeypatch.setattr("mixent.fusion.faults.MAX_SOURCES", 2)
     assert "Not tested, because there are too many sources" in str(Fuser(SOURCES).fit(VOTES).summary())
 
 
