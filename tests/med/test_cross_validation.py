@@ -37,4 +37,4 @@ def test_the_search_for_C_ends_after_two_values_that_bring_nothing():
     model = MEDClassifier(random_state=0).fit(X, y)
     losses = [entry["log_loss"] for entry in model.C_tried_]
     assert len(losses) < len(GRID) and int(np.argmin(losses)) == len(losses) - 3
-    assert model.C_ == model.C_tried_[len(losses) - 3]["C"]
+    assert model.C_tried_[len(losses) - 3]["C"] == model.C_

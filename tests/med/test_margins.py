@@ -163,3 +163,11 @@ def test_a_prior_that_expects_no_margin_is_refused_with_the_reason():
             check_some_margin(Exponential(c))
     for margin in (Exponential(1.001), Exponential(0.4, 3.0), Laplace(0.01), Gaussian(0.01), Fixed(0.5)):
         check_some_margin(margin)
+
+
+@pytest.mark.parametrize("prior", [Exponential, Laplace])
+def test_a_huge_shortfall_has_a_multiplier_below_the_bound_and_a_finite_potential(prior):
+    shortfalls = 10.0 ** np.arange(9, 21)
+    for C in (0.1, 0.3, 3.0):
+        lam = prior(C).multiplier(prior(C).target - shortfalls)
+        assert (lam < C).all() and np.isfinite(prior(C).potential(lam)).all() and np.isfinite(prior(C).mean(lam)).all()

@@ -30,13 +30,20 @@ def check_spread(table: Table) -> None:
     table : Table
         As it came to fit a model of variances; at predict any spread will do.
     """
-    spread = np.fmax.reduce(table.X, axis=0) - np.fmin.reduce(table.X, axis=0)
+    spread = _spread(table.X[:PROBE_ROWS])
+    small = ~(spread >= TINY)
+    spread[small] = _spread(table.X[:, small])
     for place in np.flatnonzero((spread > 0) & (spread < TINY))[:1]:
         name = table.schema.columns[table.schema.continuous[place]].name
         raise ValueError(
             f"column {name!r} varies by only {spread[place]:.3g}, too little (squares underflow below {TINY:g}); "
             f"rescale the column or drop it"
         )
+
+
+def _spread(X: np.ndarray) -> np.ndarray:
+    """(d,) the range of each column; NaN without values."""
+    return np.asarray(np.fmax.reduce(X, axis=0) - np.fmin.reduce(X, axis=0))
 
 
 def problems(table: Table, categorical: Collection[str] = ()) -> list[str]:

@@ -280,6 +280,8 @@ def _from_floats(name: str, values: np.ndarray, integer: bool) -> Raw:
 
 def _huge(X: np.ndarray) -> np.ndarray | None:
     """Where values are infinite or huge; None where none is."""
+    if X.size and X.min() >= -HUGE and X.max() <= HUGE:  # false where a value is missing
+        return None
     # fmax and fmin skip NaN and need no temporary the size of X
     largest = np.fmax(np.fmax.reduce(X, axis=0), -np.fmin.reduce(X, axis=0))
     return np.abs(X) > HUGE if np.any(largest > HUGE) else None

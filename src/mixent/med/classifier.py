@@ -170,8 +170,8 @@ class MEDClassifier(MEDBase):
         Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
         how far they can move from the prior; for predictions use `predict_proba`.
     unlabelled_gain_ : float or None
-        Lower confidence bound (95 %, one-sided) of the reduction of the cross-validated log-loss of the labelled rows by
-        the unlabelled ones, in nats. Unlabelled rows are used only if it is positive. None without such rows.
+        Lower confidence bound (95 %, one-sided) of the reduction of the held-out log-loss of labelled rows by the
+        unlabelled ones, in nats. Unlabelled rows are used only if it is positive. None without such rows.
     cv_error_ : float or None
         Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
         calibration; slightly optimistic, since it chose both. None without cross-validation.

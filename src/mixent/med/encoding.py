@@ -30,16 +30,15 @@ class Encoder(Short):
     @classmethod
     def of(cls, table: Table, weight: Array, standardize: bool) -> Encoder:
         """The encoder fitted to these rows."""
-        X = table.X
-        observed = ~np.isnan(X)
-        mass = np.maximum(weight @ observed, 1e-300)
-        center = weight @ np.where(observed, X, 0.0) / mass
-        spread = np.sqrt(weight @ np.where(observed, (X - center) ** 2, 0.0) / mass)
+        X, missing = table.X, np.isnan(table.X)
+        mass = np.maximum(weight @ ~missing, 1e-300)
+        center = weight @ _filled(X, missing) / mass
+        spread = np.sqrt(weight @ _filled((X - center) ** 2, missing) / mass)
         scale = np.where(spread > 1e-12 * (np.abs(center) + 1e-300), spread, 1.0)  # a constant column becomes zero
         if not standardize:
             _check_spread(spread, table.schema)
             center, scale = np.zeros_like(center), np.ones_like(scale)
-        with_missing = np.flatnonzero((~observed & (weight > 0)[:, None]).any(axis=0))
+        with_missing = np.flatnonzero((weight > 0.0).astype(float) @ missing)
         return cls(center, scale, with_missing, table.schema.sizes, _names(table.schema, with_missing))
 
     def owners(self, schema: Schema) -> np.ndarray:
@@ -52,12 +51,17 @@ class Encoder(Short):
     def __call__(self, table: Table) -> Array:
         """(n, width) the encoded rows."""
         missing = np.isnan(table.X)
-        numbers = np.where(missing, 0.0, (table.X - self.center) / self.scale)
+        numbers = _filled((table.X - self.center) / self.scale, missing)
         parts = [numbers, missing[:, self.with_missing].astype(float)]
         for j, size in enumerate(self.sizes):
             assert table.codes is not None
             parts.append((table.codes[:, j, None] == np.arange(size)).astype(float))  # a missing code is -1
         return np.concatenate(parts, axis=1)
+
+
+def _filled(X: Array, missing: np.ndarray) -> Array:
+    """Zeros in place of missing values."""
+    return np.where(missing, 0.0, X) if missing.any() else X
 
 
 def _names(schema: Schema, with_missing: np.ndarray) -> tuple[str, ...]:

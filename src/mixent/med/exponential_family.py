@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.optimize import brentq
 
 from mixent.core.arrays import Array
 from mixent.core.blocks import Blocks, NumberedRows
@@ -37,6 +38,7 @@ EXACT, LOOSE = 1e-10, 1e-5  # their relative squared residual; the second from M
 MANY = 1000
 MAX_DIRECT, MAX_ENTRIES = 600, 2 * 10**5  # constraints, and entries of their features, of a system solved directly
 CUT = 1e-14  # relative eigenvalues of the kernel matrix that count as zero
+FLAT, LENGTH = 1e-3, 1e-2  # share of the initial slope that counts as zero, and relative precision of a step's length
 PROXIMAL = 1e-8  # curvature added for a flat bias, per unit of weight: without any, rounding errors would move it
 
 
@@ -196,7 +198,9 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
 
     def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
         if self.last_step.get("total") is not total:  # else a step was too long: the same direction is used
-            self.last_step.update(total=total, newton=self._newton_step(params, total))
+            steps, bias_step = self._newton_step(params, total)
+            length = self._local_length(params, total.multipliers.array, steps, bias_step)
+            self.last_step.update(total=total, newton=(tuple(length * d for d in steps), length * bias_step))
         steps, bias_step = self.last_step["newton"]
         return self.step(params, tuple(step * d for d in steps), step * bias_step)
 
@@ -211,6 +215,26 @@ class ExponentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fam
         z, bias_step = active.solve(right, bias_residual, bias_curvature)
         correction = active.weighted_features(z)
         return tuple(r - c for r, c in zip(residuals, correction)), bias_step
+
+    def _local_length(self, params: JointDistribution, lam: Array, steps: tuple[Array, ...], bias_step: Array) -> float:
+        """The length, at most 1, of the step with the lowest objective if D is quadratic and the margins are linear.
+
+        The quadratic approximation of a loss ignores its kink, and a full step may go far beyond it.
+        """
+        changes = [part.hessian_product(d) for part, d in zip(params.parts, steps)]
+        outputs = self.outputs(changes, self.features) + self.contrast @ bias_step
+        m, m_step = self.margins(params), np.where(self.constraints.effective, self.constraints.margins(outputs), 0.0)
+        shift = params.bias - self.prior.bias
+        linear, square = float(shift @ bias_step), float(bias_step @ bias_step)
+        linear, square = linear / self.bias_variance, square / self.bias_variance
+        for part, prior, d, change in zip(params.parts, self.prior.parts, steps, changes):
+            linear, square = linear + float((part.T - prior.T) @ change), square + float(d @ change)
+        weighted = self.constraints.weight[:, None] * m_step
+
+        def slope(t: float) -> float:
+            return linear + t * square - float(np.vdot(weighted, self.margin.multiplier(m + t * m_step)))
+
+        return length_of_step(slope, linear - float(np.vdot(weighted, lam)), 1.0) or 1.0
 
     def active_set(self, params: JointDistribution, curvature: Array) -> ActiveSet:
         """The system of a Newton step at these parameters."""
@@ -239,9 +263,11 @@ class ActiveSet:
     def __init__(self, problem: ExponentialFamilyProblem, params: JointDistribution, curvature: Array) -> None:
         """`curvature` (n, P) is the diagonal of S, zero for constraints that are not active."""
         self.problem, self.params = problem, params
-        self.index = rows, k = np.nonzero(curvature > 0)
-        self.rows, self.starts, n_of = np.unique(rows, return_index=True, return_counts=True)
-        self.row_of = np.repeat(np.arange(len(self.rows)), n_of)  # (K,) positions among `rows`
+        self.index = rows, k = np.divmod(np.flatnonzero(curvature > 0), curvature.shape[1])
+        is_first = np.diff(rows, prepend=-1) > 0
+        self.starts = np.flatnonzero(is_first)
+        self.rows = rows[self.starts]
+        self.row_of = np.cumsum(is_first) - 1  # (K,) positions among `rows`
         self.features = tuple(phi.take(self.rows).for_products() for phi in problem.features)
         self.coef = problem.constraints.coefficients(rows, k)  # (K, S)
         self.inverse_curvature = 1.0 / curvature[rows, k]  # S^-1
@@ -371,6 +397,19 @@ class ActiveSet:
         return z, b
 
 
+def length_of_step(slope: Callable[[float], float], initial: float, longest: float) -> float | None:
+    """The length of a step at which the slope of a convex objective is nearly zero; None if it does not descend.
+
+    The step is lengthened while it is shorter than `longest`.
+    """
+    if not initial < 0:
+        return None
+    low, high = 0.0, 1.0
+    while (value := slope(high)) < FLAT * initial and high < longest:
+        low, high = high, 2.0 * high
+    return high if value <= -FLAT * initial else float(brentq(slope, low, high, xtol=1e-12, rtol=LENGTH))
+
+
 def imbalance_penalty(bias_gradient: Array, bias: Array) -> float:
     """The amount to subtract from the dual's value where the multipliers violate the equality of a flat bias.
 
@@ -387,6 +426,7 @@ class SequentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fami
     problem: ExponentialFamilyProblem
     precision: float
     safe_step: float = 2.0**-30
+    last_step: dict = field(default_factory=dict, repr=False, compare=False)  # the last statistics and step
 
     def prepare(self, params: JointDistribution) -> JointDistribution:
         return params
@@ -401,7 +441,13 @@ class SequentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fami
         return self.problem.gap(params, total)
 
     def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
-        """Minimize over steps  T0 - T + Phi^T z,  in which D is quadratic and the margins are linear.
+        if self.last_step.get("total") is not total:  # else a step was too long: the same direction is used
+            self.last_step.update(total=total, local=self._local_step(params, total))
+        steps, bias_step = self.last_step["local"]
+        return self.problem.step(params, tuple(step * d for d in steps), step * bias_step)
+
+    def _local_step(self, params: JointDistribution, total: FamilyStats) -> tuple[tuple[Array, ...], Array]:
+        """The full steps  T0 - T + Phi^T z  and that of the bias, for which D is quadratic and the margins are linear.
 
         K = V diag(root^2) V^T is the kernel matrix of all constraints; the unknowns are diag(root) V^T z and the bias.
         """
@@ -420,4 +466,4 @@ class SequentialFamilyProblem(Problem[JointDistribution, JointDistribution, Fami
         A = np.concatenate([vectors * root, every.B], axis=1)
         v, _ = local_minimum(Q, g, A, m, constraints.weight[every.index[0]], problem.margin, self.precision)
         from_prior = every.weighted_features(vectors @ (v[:r] / root))
-        return problem.step(params, tuple(step * (a + b) for a, b in zip(to_prior, from_prior)), step * v[r:])
+        return tuple(a + b for a, b in zip(to_prior, from_prior)), v[r:]

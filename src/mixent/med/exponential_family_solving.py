@@ -78,7 +78,7 @@ def balance_multipliers(problem: ExponentialFamilyProblem, lam: Array) -> Array:
         room = values if np.isinf(upper) else values * (1.0 - values / upper)
         relative = B @ np.linalg.lstsq((B * (weight * room)[:, None]).T @ B, excess, rcond=None)[0]
         change = -room * relative / max(1.0, 2.0 * float(np.abs(relative).max(initial=0.0)))
-        values = values + change
+        values = np.minimum(values + change, problem.margin.largest)
     out = np.zeros_like(lam)
     out[t, k] = values
     return out

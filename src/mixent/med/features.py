@@ -17,6 +17,7 @@ from mixent.med.families import CellLayout, Distribution
 from mixent.med.spanning_trees import edge_ends, n_edges, packed, unpacked
 
 MAX_ENTRIES = 2**22  # of a matrix of edge features that is formed
+FEW_ROWS = 4  # rows of such a matrix computed at once
 
 
 class RowFeatures(ABC):
@@ -121,8 +122,14 @@ class EdgeFeatures(RowFeatures):
         u, v = edge_ends(self.layout.n)
         codes = self._codes()
         if codes is not None:
-            cells = (codes * len(self.log_ratios)).take(u, axis=1) + codes.take(v, axis=1)
-            return np.asarray(self.log_ratios.ravel().take(cells))
+            phi, log_ratios = np.empty((self.n_rows, len(u))), self.log_ratios.ravel()
+            first = codes * self.layout.n_cells
+            for a in range(0, self.n_rows, FEW_ROWS):  # a few rows at a time, whose positions stay in the cache
+                rows = slice(a, a + FEW_ROWS)
+                position = first[rows].take(u, axis=1)
+                position += codes[rows].take(v, axis=1)
+                log_ratios.take(position, out=phi[rows], mode="clip")  # the default mode would use a buffer
+            return phi
         starts, out = self.layout.starts, []
         for start, after in pairwise(starts):
             weighted = (self.cells[:, start:after] @ self.log_ratios[start:after, after:]) * self.cells[:, after:]

@@ -15,10 +15,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from mixent.base.kernels import factor
-from mixent.core.arrays import Array
+from mixent.core.arrays import Array, scratch
 from mixent.core.linalg import solver_of
 from mixent.med.constraints import Constraints, PairConstraints, contrasts, pairs
 from mixent.med.exponential_family import (
@@ -28,6 +27,7 @@ from mixent.med.exponential_family import (
     FamilyStats,
     JointDistribution,
     imbalance_penalty,
+    length_of_step,
 )
 from mixent.med.exponential_family_solving import JointSolution, balance_multipliers, solve, stats_at
 from mixent.med.families import Distribution
@@ -38,6 +38,7 @@ from mixent.med.margins import Fixed, MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
 
 MAX_PARAMETERS = 200  # parameters of linear functions up to which a step is solved in the parameters
+BLOCK = 2**17  # numbers of the rows that are added to the matrix of such a step at once
 MAX_DIRECT = 2500  # constraints up to which the system of a step is solved directly if conjugate gradients fail
 CHEAP = 16  # products with K that take as long as a direct solution which is preferred
 PRECISION, MAX_ITER = 1e-8, 300  # relative squared residual of conjugate gradients, and their most iterations
@@ -47,10 +48,10 @@ LONGEST = 4.0  # length of a step
 MAX_LOCAL = 5e7  # constraints times squared parameters up to which an interior-point method is used
 REFINEMENTS = 5  # Newton steps of the multipliers
 NEAR = 1.0 - 1e-12  # share of their upper bound that multipliers may reach
-FLAT, LENGTH = 1e-3, 1e-2  # share of the initial slope that counts as zero, and relative precision of a step's length
 MANY_ROWS, SHARE = 1000, 4  # from so many rows on, every fourth is solved first
 SAMPLED_C = 30.0  # largest multiple of the first C for that
-GROWTH, ROUGH = 3.0, 1e-3  # a large C is approached through smaller ones: factor between them, gap per row
+GROWTH, LINEAR_GROWTH = 3.0, 10.0  # a large C is approached through smaller ones: factor between them
+ROUGH = 1e-3  # and their gap per row
 
 
 @dataclass(frozen=True)
@@ -203,14 +204,15 @@ class FunctionProblem(ExponentialFamilyProblem):
     def update(self, params: JointDistribution, total: FamilyStats, step: float) -> JointDistribution:
         part: Any = params.parts[0]
         to_multipliers = part.step_to(self.at_multipliers(total))
-        active = self.active_set(params, self.curvature(self.multipliers(params)))
+        active = self.active_set(params, self.curvature(total.multipliers.array))
         bias_residual = total.bias_gradient - params.bias / self.bias_variance
         bias_curvature = 1.0 / self.bias_variance + PROXIMAL * total.weight
         change, bias_step = active.newton_step(to_multipliers, bias_residual, bias_curvature)
-        length = self.best_length(params, change, bias_step)
+        lam = total.multipliers.array
+        length = self.best_length(params, lam, change, bias_step)
         if length is None:  # an inexact solution of the system; the step to the multipliers always descends
             change, bias_step = to_multipliers, 0.0 * bias_step
-            length = self.best_length(params, change, bias_step) or 0.0
+            length = self.best_length(params, lam, change, bias_step) or 0.0
         length *= step
         changed = GaussianFunctions(part.T + length * change.T, self.gram, part.mean + length * change.mean)
         return JointDistribution((changed,), params.bias + length * bias_step)
@@ -290,10 +292,12 @@ class FunctionProblem(ExponentialFamilyProblem):
                 solution = replace(solution, multipliers=lam, dual=dual)
         return solution
 
-    def best_length(self, params: JointDistribution, change: FunctionStep, bias_step: Array) -> float | None:
+    def best_length(
+        self, params: JointDistribution, lam: Array, change: FunctionStep, bias_step: Array
+    ) -> float | None:
         """The length of the step with the lowest objective, nearly: the root of its slope.
 
-        None: the objective does not decrease.
+        `lam` are the multipliers (n, P) of the margins. None: the objective does not decrease.
         """
         constraints, part = self.constraints, params.parts[0]
         assert isinstance(part, GaussianFunctions)
@@ -307,13 +311,7 @@ class FunctionProblem(ExponentialFamilyProblem):
         def slope(t: float) -> float:
             return linear + t * square - float(np.vdot(weighted, self.margin.multiplier(m + t * m_step)))
 
-        initial = slope(0.0)
-        if not initial < 0:
-            return None
-        low, high = 0.0, 1.0
-        while (value := slope(high)) < FLAT * initial and high < LONGEST:
-            low, high = high, 2.0 * high
-        return high if value <= -FLAT * initial else float(brentq(slope, low, high, xtol=1e-12, rtol=LENGTH))
+        return length_of_step(slope, linear - float(np.vdot(weighted, lam)), LONGEST)
 
 
 class ActiveRows(ActiveSet):
@@ -389,23 +387,20 @@ class ActiveRows(ActiveSet):
 
     def _solve_in_parameters(self, right: Array, bias_right: Array, bias_curvature: float) -> Array:
         """(m + 1, G) the step v of the coefficients and the bias:  (I + A^T S A) v = right."""
-        G = self.coef.shape[1]
-        X = self.gram_of_rows.X  # type: ignore[attr-defined]
-        X = np.concatenate([X, np.ones((len(X), 1))], axis=1)
-        p = X.shape[1]
-        H = np.empty((G, p, G, p))
-        for g in range(G):
-            for h in range(g + 1):
-                weights = self._by_row(self.coef[:, g] * self.coef[:, h] / self.inverse_curvature)
-                H[g, :, h] = (X * weights[:, None]).T @ X
-                H[h, :, g] = H[g, :, h]
-        matrix = H.reshape(G * p, G * p)
-        matrix[np.diag_indices_from(matrix)] += np.tile(np.r_[np.ones(p - 1), bias_curvature], G)
+        X, rows, G = self.problem.gram.X, self.index[0], self.coef.shape[1]  # type: ignore[attr-defined]
+        p = X.shape[1] + 1
+        root = self.coef / np.sqrt(self.inverse_curvature)[:, None]
+        matrix = np.diag(np.tile(np.r_[np.ones(p - 1), bias_curvature], G))
+        size = max(1, BLOCK // (G * p))
+        for start in range(0, len(rows), size):
+            part = slice(start, start + size)
+            scaled = scratch.get("scaled rows", (len(rows[part]), G, p))
+            np.multiply(X.take(rows[part], axis=0)[:, None], root[part, :, None], out=scaled[..., :-1])
+            scaled[..., -1] = root[part]
+            A = scaled.reshape(-1, G * p)
+            matrix += A.T @ A
         both = np.concatenate([right, bias_right[None]])
         return solver_of(matrix)(both.T.ravel()).reshape(G, p).T
-
-    def _by_row(self, values: Array) -> Array:
-        return values if len(self.starts) == len(values) else np.add.reduceat(values, self.starts)
 
 
 def constraints_on_functions(constraints: PairConstraints) -> tuple[Constraints, np.ndarray | None]:
@@ -462,7 +457,8 @@ class FunctionDiscriminant(Discriminant):
 
         With many rows and a kernel matrix, the first is that of a sample of the rows.
         """
-        margins = problem.margin.increasing(problem.first_C, GROWTH)
+        growth = LINEAR_GROWTH if isinstance(problem.gram, LinearGram) else GROWTH
+        margins = problem.margin.increasing(problem.first_C, growth)
         rough = replace(search, gap=max(search.gap, ROUGH * self._unit(problem)), observers=())
         start = problem.prior
         sample = _sample(problem.gram, problem.constraints)
@@ -493,10 +489,11 @@ def _sample(gram: Gram, constraints: Constraints) -> np.ndarray | None:
     """Every fourth row of each class; None: the rows are few, or the functions linear."""
     if isinstance(gram, LinearGram) or gram.n_rows < MANY_ROWS:
         return None
-    weights = constraints.output_weights(np.ones(constraints.signs.shape) * constraints.imposed)
     used = np.flatnonzero((constraints.weight > 0) & constraints.effective.any(axis=1))
-    groups = (np.round(weights[used], 6) @ np.arange(1.0, weights.shape[1] + 1)).round(6)
-    return np.sort(used[np.lexsort((np.random.default_rng(0).random(len(used)), groups))[::SHARE]])
+    used = np.random.default_rng(0).permutation(used)
+    weights = constraints.part(used).output_weights(constraints.imposed[used] + 0.0)
+    groups = (weights.round(6) @ np.arange(1.0, weights.shape[1] + 1)).round(6)
+    return np.sort(used[np.argsort(groups, kind="stable")[::SHARE]])
 
 
 class LinearDiscriminant(FunctionDiscriminant):

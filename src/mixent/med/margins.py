@@ -24,6 +24,8 @@ import numpy as np
 
 from mixent.core.arrays import Array
 
+LARGEST = 1e150  # shortfall of a margin in units of the prior's width; its square is finite
+
 
 class MarginPrior(ABC):
     """Potential, mean and loss of a prior of the margins; all take numbers or arrays."""
@@ -34,6 +36,11 @@ class MarginPrior(ABC):
     def upper(self) -> float:
         """Upper bound on the multipliers, which are smaller."""
         return float("inf")
+
+    @property
+    def largest(self) -> float:
+        """The largest number below that bound, for multipliers that would reach it by rounding."""
+        return float(np.nextafter(self.upper, 0.0))
 
     @abstractmethod
     def potential(self, multiplier: Any) -> Any:
@@ -113,13 +120,17 @@ class Exponential(ScaledMargin):
         return 1.0 / (self.C - multiplier) ** 2
 
     def multiplier(self, margin: Array) -> Array:
-        shortfall = np.maximum(self.target - margin, 1.0 / self.C)
-        return np.where(self.target - margin > 1.0 / self.C, np.maximum(self.C - 1.0 / shortfall, 0.0), 0.0)
+        beyond = self._beyond(margin)
+        return np.minimum(self.C * (beyond / (1.0 + beyond)), self.largest)  # no cancellation near zero
 
     def loss(self, margin: Array) -> Array:
         # as a function of the shortfall: 1 - λ / C would lose precision where λ is close to C
-        shortfall = np.maximum(self.target - margin, 1.0 / self.C)
-        return np.where(self.target - margin > 1.0 / self.C, self.C * shortfall - 1.0 - np.log(self.C * shortfall), 0.0)
+        beyond = self._beyond(margin)
+        return beyond - np.log1p(beyond)
+
+    def _beyond(self, margin: Array) -> Array:
+        """The shortfall from the mean of the prior, in units of its width 1 / C."""
+        return np.clip(self.C * (self.mean(0.0) - margin), 0.0, LARGEST)
 
     def regular_mean(self, multiplier: Array) -> tuple[Array, Array]:
         return self.target + 0.0 * multiplier, 0.0 * multiplier
@@ -155,13 +166,18 @@ class Laplace(ScaledMargin):
         return 2.0 * (self.C**2 + multiplier**2) / ((self.C - multiplier) * (self.C + multiplier)) ** 2
 
     def multiplier(self, margin: Array) -> Array:
-        shortfall = np.maximum(self.target - margin, 0.0)
-        return shortfall * self.C**2 / (1.0 + np.hypot(1.0, shortfall * self.C))  # no cancellation near zero
+        shortfall = self._shortfall(margin)
+        lam = self.C * (shortfall / (1.0 + np.sqrt(1.0 + shortfall * shortfall)))  # no cancellation near zero
+        return np.minimum(lam, self.largest)
 
     def loss(self, margin: Array) -> Array:
         # as a function of the shortfall: 1 - (λ / C)^2 would lose precision where λ is close to C
-        root = np.hypot(1.0, self.C * np.maximum(self.target - margin, 0.0))
+        root = np.sqrt(1.0 + self._shortfall(margin) ** 2)
         return root - 1.0 + np.log(2.0 / (1.0 + root))
+
+    def _shortfall(self, margin: Array) -> Array:
+        """The shortfall from the mean of the prior, in units of its width 1 / C."""
+        return np.clip(self.C * (self.target - margin), 0.0, LARGEST)
 
     def regular_mean(self, multiplier: Array) -> tuple[Array, Array]:
         return self.target + 1.0 / (self.C + multiplier), 1.0 / (self.C + multiplier) ** 2

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.core.blocks import Blocks
-from mixent.core.driver import Observer, Run, Status, Stop, run
+from mixent.core.driver import Event, Halt, Observer, Run, Status, Stop, run
 from mixent.core.executors import Executor, Serial
 from mixent.med.constraints import PairConstraints
 from mixent.med.margins import Fixed, MarginPrior
+
+WINDOW = 50  # passes from whose gains the end of a run is forecast
+TOO_SLOW = "the duality gap falls too slowly to be closed"
+REMEDY = "set a smaller C, raise max_iter, or check for huge weights"
 
 # The method of multipliers for a fixed margin:
 MAX_ROUNDS = 60
@@ -41,15 +45,40 @@ class Search:
         return Stop(1e-14, self.max_iter, gap=self.gap)
 
     def run(self, problem: Any, source: Blocks, start: Any) -> Run:
-        """Run the driver."""
-        return run(
+        """Run the driver; it ends early, with the status of `max_iter`, where that will not be enough."""
+        forecast = Forecast(problem, self.gap * source.total_weight, self.max_iter)
+        out = run(
             problem,
             source,
             start,
             stop=self.stop,
             executor=self.executor or Serial(),
-            observers=self.observers,
+            observers=(*self.observers, forecast),
         )
+        if out.message != TOO_SLOW:
+            return out
+        return replace(out, status=Status.MAX_PASSES, message=f"{TOO_SLOW} within {self.max_iter} passes; {REMEDY}")
+
+
+class Forecast:
+    """Observer that stops a run whose gains, if they go on as in the last passes, will not close half of the gap."""
+
+    def __init__(self, problem: Any, goal: float, max_iter: int) -> None:
+        self.problem, self.goal, self.max_iter = problem, goal, max_iter
+        self.earlier: tuple[int, float] | None = None  # pass and objective
+
+    def __call__(self, event: Event) -> Halt | None:
+        if self.earlier is None:
+            self.earlier = event.n_pass, event.objective
+        n_passes = event.n_pass - self.earlier[0]
+        if n_passes < WINDOW:
+            return None
+        gain_per_pass = (event.objective - self.earlier[1]) / n_passes
+        self.earlier = event.n_pass, event.objective
+        gap = self.problem.gap(event.params, event.total)
+        gap = -event.objective if gap is None else gap  # the dual is zero where all multipliers are
+        possible = 0.5 * (gap - self.goal) <= gain_per_pass * (self.max_iter - event.n_pass)
+        return None if possible else Halt(TOO_SLOW)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,10 @@ class Subset:
         """(m,) weights that are zero for unlabelled rows: those that are not used shall have no influence."""
         return np.where(self.labelled, self.weight, 0.0)
 
+    def has_every_row(self, n: int) -> bool:
+        """Whether these are all of n rows, in their order."""
+        return len(self.rows) == n and bool((np.diff(self.rows) == 1).all())
+
     def take(self, index: np.ndarray) -> Subset:
         """Some of the rows."""
         prior, weight = self.prior[index], self.weight[index]
@@ -72,7 +76,7 @@ def read_subset(labels: Labels, weight: Array | None, class_weight: Any = None) 
 
     The weight of a labelled row is multiplied by the expected weight of its class.
     """
-    likelihood = labels.likelihood
+    likelihood = np.asfortranarray(labels.likelihood)  # sums and extremes of a row are faster by column
     unlabelled = likelihood.min(axis=1) == 1.0
     prior = likelihood / likelihood.sum(axis=1, keepdims=True)
     weight = np.ones(len(prior)) if weight is None else weight
@@ -157,7 +161,8 @@ class FeatureTrainingSet(TrainingSet):
     executor: Executor | None = None
 
     def discriminant(self, subset: Subset, bias_variance: float) -> LinearDiscriminant:
-        return LinearDiscriminant(self.features[subset.rows], subset.n_classes, bias_variance)
+        features = self.features if subset.has_every_row(len(self.features)) else self.features[subset.rows]
+        return LinearDiscriminant(features, subset.n_classes, bias_variance)
 
     def scores(self, subset, fitted, solution, constraints, rows):
         plane = fitted.plane(solution)
@@ -177,8 +182,8 @@ class KernelTrainingSet(TrainingSet):
         if self.K is None:
             gram = KernelGram(self.kernel, self.encoded[subset.rows], self.executor or Serial())  # type: ignore[arg-type, index]
             return FunctionDiscriminant(gram, subset.n_classes, bias_variance)
-        all_rows = len(subset.rows) == len(self.K) and (np.diff(subset.rows) == 1).all()
-        return KernelDiscriminant(self.K, subset.n_classes, bias_variance, None if all_rows else subset.rows)
+        rows = None if subset.has_every_row(len(self.K)) else subset.rows
+        return KernelDiscriminant(self.K, subset.n_classes, bias_variance, rows)
 
     def scores(self, subset, fitted, solution, constraints, rows):
         coefficients = dual_coefficients(solution, constraints, contrasts(subset.n_classes))

@@ -36,6 +36,7 @@ from mixent.med.margins import MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
 
 MAX_ROUNDS = 30  # of both steps, where the user gives no number
+INNER_GAP = 0.1  # largest duality gap in a round, as a share of the gain at which the rounds end
 MAX_STEPS, FEW_STEPS = 200, 20  # of Newton's method: to the optimum, and where any decrease is enough
 MAX_HALVINGS = 60  # of a step
 DIRECT_C, C_RATIO = 3.0, 1.5  # a larger C is approached through smaller ones, by this factor
@@ -290,7 +291,8 @@ def solve_uncertain_labels(
     max_rounds: int | None = None,
 ) -> Run:
     """The two-step algorithm; the params of the run are a `LabelSolution`. A given `max_rounds` is no failure."""
-    inner = replace(search, gap=min(search.gap, 1e-9), observers=())  # precise enough that no step raises the objective
+    # each solution starts from the one before, so that no step raises the objective, however large the gap is
+    inner = replace(search, gap=max(search.gap, INNER_GAP * tol), observers=())
     problem = LabelProblem(discriminant, margin, inner, prior, weight, shares, first_step=relaxation)
     out = run(
         problem,
@@ -300,6 +302,9 @@ def solve_uncertain_labels(
         executor=search.executor or Serial(),
         observers=search.observers,
     )
+    if search.gap < inner.gap:
+        final = replace(problem, search=replace(inner, gap=search.gap))
+        out = replace(out, params=replace(out.params, solution=final._solve(out.params.q, out.params.solution)))
     if out.status is not Status.MAX_PASSES:
         return out
     if max_rounds is None:
