@@ -126,12 +126,12 @@ def rates(setting: Setting, fault: str | None, batches: int, seed: int = 0) -> d
         sources, answers, _ = drawn(rng, setting, fault)
         layout = Layout.of(sources)
         faults = source_tests(Batch.of(layout, read_answers(layout, answers)), LEVEL).faults
-        kinds = [found.kind for found in faults if found.sources == ("source 1",)]
+        kinds = [result.kind for result in faults if result.sources == ("source 1",)]
         alarm += bool(faults)
         named += bool(kinds)
         right += bool(fault and kinds and kinds[0] == KINDS[fault])
-        other += any(len(found.sources) == 1 and found.sources != ("source 1",) for found in faults)
-        several += any(len(found.sources) > 1 for found in faults)
+        other += any(len(result.sources) == 1 and result.sources != ("source 1",) for result in faults)
+        several += any(len(result.sources) > 1 for result in faults)
     counts = {"alarm": alarm, "named": named, "other": other, "several": several}
     return {name: n / batches for name, n in counts.items()} | {"kind": right / max(named, 1)}
 
@@ -145,8 +145,8 @@ def main() -> None:
     cells = [(setting, None) for setting in NULL] if options.what != "power" else []
     cells += [(s, fault) for s in POWER for fault in KINDS] if options.what != "null" else []
     for setting, fault in cells:
-        found = rates(setting, fault, options.batches, options.seed)
-        print(*astuple(setting), fault, *(f"{name} {share:.3f}" for name, share in found.items()), flush=True)
+        shares = rates(setting, fault, options.batches, options.seed)
+        print(*astuple(setting), fault, *(f"{name} {share:.3f}" for name, share in shares.items()), flush=True)
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def member_scores(cell: Cell, drawn: Panel) -> list[list[float]]:
 
 
 def facts_of(fuser: Fuser) -> Record:
-    """What `auto` says of a batch."""
+    """Results of `auto` on a batch."""
     facts = fusion_facts(fuser)
     return {
         "method": facts["method"],
@@ -99,12 +99,12 @@ def facts_of(fuser: Fuser) -> Record:
 def named_faults(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Sources that are named as faulty, with the kind of fault, the most significant first.
 
-    The kind is the fact "fault" of a source: "swapped", "random" or "shifted", or "unclear" where one source is wrong
-    and it is not known which. A source without this fact whose answers do not match its calibration has "drifted".
+    The kind is the first word of that of the fault: "swapped", "random", "shifted" or "changed"; or "unclear" where one
+    of several sources is wrong and it is not known which.
     """
-    sources = sorted(facts["sources"], key=lambda s: np.nan_to_num(s["drift_p_value"] or 0.0))
-    kinds = [(s["name"], s.get("fault") or ("drifted" if s["drifted"] else "")) for s in sources]
-    return [(name, kind) for name, kind in kinds if kind]
+    faults = sorted(facts["faults"], key=lambda fault: fault["p_value"])
+    kinds = [(fault["sources"], (fault["kind"] or "unclear").split()[0]) for fault in faults]
+    return [(name, kind) for sources, kind in kinds for name in sources]
 
 
 # --- run --------------------------------------------------------------------------------------------------------------

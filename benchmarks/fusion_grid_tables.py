@@ -77,7 +77,7 @@ class Scored:
         return [min(others, key=lambda method: self.means[method][i]) for i in range(2)]
 
     @cached_property
-    def gaps(self) -> list[float]:
+    def differences(self) -> list[float]:
         """Points and nats by which `auto` is behind the best method."""
         return [float(self.means["auto"][i] - self.means[best][i]) for i, best in enumerate(self.best)]
 
@@ -91,8 +91,8 @@ class Scored:
         """The facts of `auto`."""
         return [r["auto"] for r in self.records if "auto" in r]
 
-    def gap_error(self, i: int) -> float:
-        """Standard error of a gap; NaN for one batch."""
+    def difference_error(self, i: int) -> float:
+        """Standard error of a difference; NaN for one batch."""
         values = self.by_method["auto"][:, i] - self.by_method[self.best[i]][:, i]
         return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
@@ -128,7 +128,7 @@ def _scored(chosen: Iterable[Cell], records: Mapping[tuple[int, int], Record]) -
 
 def near_table(scored: Mapping[str, Sequence[Scored]]) -> list[str]:
     """How near `auto` is to the best method in hindsight, by group of cells."""
-    heads = ["within 1 point %", "within .02 nats %", "both %", "mean gap", "nats", "worst gap", "behind majority"]
+    heads = ["within 1 point %", "within .02 nats %", "both %", "mean difference", "nats", "worst", "behind majority"]
     rows = []
     for name, belongs in GROUPS:
         groups = {code: [s for s in cells if belongs(s.cell)] for code, cells in scored.items()}
@@ -138,12 +138,12 @@ def near_table(scored: Mapping[str, Sequence[Scored]]) -> list[str]:
 
 
 def _near(group: Sequence[Scored]) -> list[str]:
-    gaps = np.array([s.gaps for s in group])
-    near = gaps <= (POINT, NATS)
+    differences = np.array([s.differences for s in group])
+    near = differences <= (POINT, NATS)
     shares = [f"{100 * x:.0f}" for x in (*near.mean(axis=0), near.all(axis=1).mean())]
     n_behind = sum(s.behind_majority > POINT for s in group)
-    mean = gaps.mean(axis=0)
-    return [*shares, f"{mean[0]:.2f}", f"{mean[1]:.3f}", f"{gaps[:, 0].max():.1f}", str(n_behind)]
+    mean = differences.mean(axis=0)
+    return [*shares, f"{mean[0]:.2f}", f"{mean[1]:.3f}", f"{differences[:, 0].max():.1f}", str(n_behind)]
 
 
 def change_table(before: Sequence[Scored], after: Sequence[Scored]) -> list[str]:
@@ -201,24 +201,24 @@ def _pair(means: np.ndarray) -> list[str]:
 
 
 def worst_table(scored: Sequence[Scored]) -> list[str]:
-    """The cells with the largest gaps, by error and by log-loss."""
+    """The cells with the largest differences, by error and by log-loss."""
     lines = []
     for i, metric in enumerate(METRICS):
         digits = (1, 3)[i]
-        ordered = sorted(scored, key=lambda s: -s.gaps[i])[:WORST]
+        ordered = sorted(scored, key=lambda s: -s.differences[i])[:WORST]
         rows = [
             [
                 str(s.cell),
                 str(len(s.records)),
                 *(f"{s.means[method][i]:.{digits}f}" for method in ("auto", s.best[i], "majority")),
                 s.best[i],
-                f"{s.gaps[i]:+.{digits}f} ± {s.gap_error(i):.{digits}f}",
+                f"{s.differences[i]:+.{digits}f} ± {s.difference_error(i):.{digits}f}",
                 _taken(s),
             ]
             for s in ordered
         ]
-        heads = ["cell", "batches", "auto", "best", "majority", "best method", "gap ± s.e.", "auto took"]
-        lines += [f"largest gaps, {metric}", "", *table_lines(heads, rows)]
+        heads = ["cell", "batches", "auto", "best", "majority", "best method", "difference ± s.e.", "auto took"]
+        lines += [f"largest differences, {metric}", "", *table_lines(heads, rows)]
     return lines
 
 

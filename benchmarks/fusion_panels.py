@@ -258,7 +258,7 @@ def _accuracies(K: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _ordinal_distance(accuracy: float, K: int) -> float:
-    """Distance between neighbouring classes at which the best thresholds are right so often, at equal priors."""
+    """Distance between adjacent classes at which the best thresholds are right so often, at equal priors."""
     return float(2 * norm.ppf((K * accuracy + K - 2) / (2 * (K - 1))))
 
 

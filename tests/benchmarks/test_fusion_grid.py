@@ -144,11 +144,10 @@ def test_effective_number_of_equal_correlations_and_of_copies():
     assert true_effective_number(PLAIN) < 2.5
 
 
-def test_named_faults_from_drift_and_from_richer_facts():
-    drifted = {"name": "a", "drift_p_value": 0.01, "drifted": True}
-    worse = {"name": "b", "drift_p_value": 0.001, "drifted": True, "fault": "swapped"}
-    sound = {"name": "c", "drift_p_value": None, "drifted": False, "fault": None}
-    assert named_faults({"sources": [drifted, worse, sound]}) == [("b", "swapped"), ("a", "drifted")]
+def test_named_faults_are_in_the_order_of_their_p_values():
+    unclear = {"sources": ["a", "d"], "p_value": 0.01, "kind": None}
+    shifted = {"sources": ["b"], "p_value": 0.001, "kind": "shifted threshold"}
+    assert named_faults({"faults": [unclear, shifted]}) == [("b", "shifted"), ("a", "unclear"), ("d", "unclear")]
 
 
 def record_of(cell, replicate, auto, best, named, low=0.0, high=1.0):
@@ -166,10 +165,10 @@ def record_of(cell, replicate, auto, best, named, low=0.0, high=1.0):
     }
 
 
-def test_gaps_are_differences_of_the_means_of_a_cell():
+def test_differences_are_those_of_the_means_of_a_cell():
     scored = Scored(PLAIN, [record_of(PLAIN, 0, 0.10, 0.20, []), record_of(PLAIN, 1, 0.16, 0.02, [])])
     assert scored.best == ["best", "best"]
-    assert scored.gaps == pytest.approx([2.0, 0.1])  # not the mean of the gaps to the best of each batch
+    assert scored.differences == pytest.approx([2.0, 0.1])  # not the mean of those to the best of each batch
     near = Scored(PLAIN, [record_of(PLAIN, 0, 0.10, 0.095, [])])
     first = near_table({"after": [scored, near]})[4]
     assert first.split("|")[3:8] == [" 2 ", " 50 ", " 0 ", " 0 ", " 1.25 "]

@@ -113,6 +113,25 @@ def test_the_standard_error_is_that_of_batches_and_calibrations_drawn_anew(rows)
     assert 0.75 < np.mean(variances) / np.var(excess) < 1.35  # 200 draws give a variance within 10 %
 
 
+@pytest.mark.parametrize("known", ["as labels", "as an assumption"])
+def test_a_source_that_its_calibration_does_not_describe_is_not_tested(known):
+    """Swapped answers: not named, and not used in the tests of the others, which are those without it."""
+    sources, answers, _ = drawn(15)
+    wrong = with_fault(answers, "swapped")
+    assert [fault.sources for fault in faults_of(sources, wrong)] == [("source 1",)]
+    if known == "as labels":  # its confident probabilities are less certain than its labels were right
+        wrong["source 1"] = np.where(wrong["source 1"][:, None] == [0, 1], 0.8, 0.2)
+    else:
+        sources["source 1"] = Calibration.guess([0, 1])
+    fuser = Fuser(sources, method="ml-product").fit(wrong)
+    assert fuser.faults_ == () and np.isnan([fuser.agreement_["source 1"].z, fuser.drift_["source 1"].p_value]).all()
+    names = list(sources)[1:]
+    rest = source_tests(batch_of({n: sources[n] for n in names}, {n: answers[n] for n in names}), 0.05)
+    for name in names:
+        np.testing.assert_allclose(fuser.agreement_[name].z, rest.agreement[name].z, rtol=1e-6)
+        np.testing.assert_allclose(fuser.drift_[name].p_value, rest.drift[name].p_value, rtol=1e-4)  # error of p
+
+
 # --- symmetries -------------------------------------------------------------------------------------------------------
 
 

@@ -65,8 +65,8 @@ def fuse(
             "--calibration",
             "-c",
             metavar="FILE",
-            help="Calibrations of the sources, written by `mixent calibrate` or by hand: .json. Without it every "
-            "column is a source of which nothing is known except that it is more often right than wrong.",
+            help="Calibrations of the sources, written by `mixent calibrate` or by hand: .json. Without it, all "
+            "sources are assumed to be more often right than wrong.",
         ),
     ] = None,
     method: Annotated[
@@ -89,8 +89,8 @@ def fuse(
         str,
         typer.Option(
             metavar="HOW",
-            help="Answers that are not in the calibration of their source: ignore (no answer, with a warning), symbol "
-            "(learned from this table by dawid-skene or --labels) or error.",
+            help="Answers that no calibration has: ignore (no answer, with a warning), symbol (learned from this "
+            "table) or error.",
         ),
     ] = "ignore",
     long: opt.Long = None,
@@ -123,7 +123,7 @@ def fuse(
     each answer. A blank is no answer. The output has a line for each item: the class, a probability of each class, the
     answer of the majority, and whether that is another class.
 
-    The exit code is 3 if everything was written, but a source contradicts the others; the text and the page name it.
+    The exit code is 3 if a source contradicts the others; all is written.
 
     \b
     Examples:

@@ -18,6 +18,7 @@ from mixent.fusion.sources import Layout
 from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
 
+ROUNDING = 1e-6  # of a count of labels
 MIN_PROBABILITY = 1e-12  # of a class by a source: zero would override all other sources
 MIN_SHARPNESS = 0.1  # below it, the initial step of "min-divergence" is no longer increased
 MAX_CODE = 1 << 40  # codes of patterns are renumbered before they exceed it
@@ -69,6 +70,18 @@ class Batch:
     def soft(self) -> list[int]:
         """Sources with a distribution over their symbols for each item."""
         return [j for j, responses in enumerate(self.answers.responses) if responses.ndim == 2]
+
+    @cached_property
+    def calibrated_on_labels(self) -> list[int]:
+        """Sources that give probabilities, although the counts of their calibrations are those of labels."""
+        return [
+            j
+            for j, calibration in ((j, self.layout.calibrations[j]) for j in self.soft)
+            if calibration.cells is None
+            and calibration.edges is None
+            and calibration.line is None
+            and (np.abs(calibration.counts - np.round(calibration.counts)) <= ROUNDING).all()
+        ]
 
     @cached_property
     def order(self) -> np.ndarray:

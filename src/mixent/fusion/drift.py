@@ -12,6 +12,10 @@ from mixent.core.arrays import Array
 from mixent.fusion.batch_priors import MIN_ITEMS, Marginals
 from mixent.fusion.sources import Layout
 
+NO_TEST = (
+    "Not tested: there is no other source, there are too few items, the source has a context, or its calibration does "
+    "not describe its answers."
+)
 PLUS_ROWS = 4.0  # of Agresti and Coull
 
 
@@ -25,11 +29,13 @@ class Drift(Result):
     observed: Array  # (S_j,) shares of its symbols in the batch
     expected: Array  # (S_j,)
     statistic: float
-    p_value: float  # NaN without a test: no other source, too few items, or a source with a context
+    p_value: (
+        float  # NaN without a test: no other source, too few items, or a calibration that does not describe the answers
+    )
 
     def __str__(self) -> str:
         if np.isnan(self.p_value):
-            return "Not tested: there is no other source, there are too few items, or the source has a context."
+            return NO_TEST
         return f"Wald test of the answers against the calibration: {self.statistic:.2f}, p = {self.p_value:.2g}."
 
 

@@ -29,7 +29,8 @@ from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import MIN_ITEMS, Marginals, all_marginals, item_covariance
 from mixent.fusion.dependence import dependence
-from mixent.fusion.drift import Drift, cautious_rates, degrees_of_freedom, drift
+from mixent.fusion.drift import NO_TEST, Drift, cautious_rates, degrees_of_freedom, drift
+from mixent.fusion.methods import MIN_ROWS
 from mixent.fusion.rules import ml_product
 from mixent.fusion.sources import Layout
 
@@ -56,7 +57,7 @@ class Agreement(Result):
 
     def __str__(self) -> str:
         if np.isnan(self.p_value):
-            return "Not tested: there is no other source, there are too few items, or the source has a context."
+            return NO_TEST
         return f"Agreement with the other sources: z = {self.z:.2f}, one-sided p = {self.p_value:.2g}."
 
 
@@ -67,7 +68,7 @@ class Fault(Result):
     _title = "Fault of a source"
     _shown = ("sources", "test", "p_value", "kind")
 
-    sources: tuple[str, ...]  # one source; several where the tests cannot say which of them is wrong
+    sources: tuple[str, ...]  # one source; several where the tests cannot determine which of them is wrong
     test: str  # "agreement" or "histogram", the test with the smaller p-value
     p_value: float  # of both tests combined, corrected for the number of sources (Holm)
     kind: str | None  # "swapped", "random", "shifted threshold" or "changed"; None for several sources
@@ -98,6 +99,7 @@ def source_tests(batch: Batch, level: float) -> SourceTests:
         return SourceTests({}, {})
     unlabelled = np.flatnonzero(batch.labels < 0)
     marginals = all_marginals(batch if len(unlabelled) == batch.n_patterns else batch.part(unlabelled))
+    marginals = replace(marginals, used=marginals.used & comparable(batch))
     shared = any(len(members) > 1 for members in layout.calibration_sets)
     panel = Panel(marginals, dependence(marginals).correlation if shared else np.eye(layout.n_sources))
     faults: list[Fault] = []
@@ -123,6 +125,16 @@ def source_tests(batch: Batch, level: float) -> SourceTests:
     return SourceTests(
         dict(zip(layout.names, first.drift)), dict(zip(layout.names, first.agreement)), tuple(faults), rates
     )
+
+
+def comparable(batch: Batch) -> np.ndarray:
+    """(J,) sources whose calibrations describe their answers.
+
+    A calibration with fewer than MIN_ROWS rows is an assumption, and counts of labels do not describe probabilities.
+    """
+    out = batch.layout.n_rows.max(axis=1) >= MIN_ROWS
+    out[batch.calibrated_on_labels] = False
+    return out
 
 
 def repaired(batch: Batch, tests: SourceTests) -> Batch:
@@ -237,14 +249,10 @@ class Panel:
 
     def tests(self, used: np.ndarray) -> Round:
         """Tests of the sources in `used` against the others of them."""
-        marginals, of_all = Marginals(self.marginals.batch, used), self.marginals.used
-        J = len(used)
+        marginals, J = Marginals(self.marginals.batch, used), len(used)
         none = Drift(np.empty(0), np.empty(0), np.nan, np.nan)
         return Round(
-            [
-                drift(marginals, j, self.correlation, self.dispersion[j]) if used[j] or not of_all[j] else none
-                for j in range(J)
-            ],
+            [drift(marginals, j, self.correlation, self.dispersion[j]) if used[j] else none for j in range(J)],
             [self.agreement(marginals, j) if used[j] else NOT_TESTED for j in range(J)],
             self.marginals.layout.root,
         )
@@ -252,8 +260,8 @@ class Panel:
     def suspects(self, used: np.ndarray, tests: Round, level: float) -> tuple[list[int], Round | None]:
         """The source without which the others contradict each other least, with its copies, and the tests of these.
 
-        Several sources and None where the tests cannot say which is wrong: if the others would not be a majority, or
-        are consistent without either of several.
+        Several sources and None where the tests cannot determine which is wrong: if the others would not be a
+        majority, or are consistent without either of several.
         """
         root = self.marginals.layout.root
         rejected, tested = tests.rejected(level), np.flatnonzero(used & np.isfinite(tests.p_values))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mixent.base.text import count, listing, percent
-from mixent.fusion.batch import Batch
+from mixent.fusion.batch import ROUNDING, Batch
 from mixent.fusion.decisions import answer_text
 from mixent.fusion.methods import MIN_ROWS
 from mixent.fusion.sources import Layout
@@ -57,10 +57,10 @@ def _inconsistent(layout: Layout, batch: Batch) -> list[str]:
             )
         if calibration.cells is not None or calibration.edges is not None or calibration.line is not None:
             continue
-        soft = bool((np.abs(calibration.counts - np.round(calibration.counts)) > 1e-6).any())
+        soft = bool((np.abs(calibration.counts - np.round(calibration.counts)) > ROUNDING).any())
         if soft and answers.ndim == 1 and (answers >= 0).any() and not uncalibrated(layout):
             out.append(f"source {name!r} gives labels, but was calibrated on probabilities; calibrate it on labels")
-        if not soft and answers.ndim == 2:
+        if j in batch.calibrated_on_labels:
             out.append(
                 f"source {name!r} gives probabilities, but was calibrated on labels; calibrate it on probabilities"
             )

@@ -75,7 +75,7 @@ def equal_mass_edges(y_true: ArrayLike, scores: Array, finite: np.ndarray, bins:
 
 
 def midpoints(values: Array) -> Array:
-    """Edges half-way between neighbouring values, so that every value has a bin of its own."""
+    """Edges half-way between adjacent values, so that every value has a bin of its own."""
     return (values[1:] + values[:-1]) / 2
 
 
