@@ -202,7 +202,10 @@ def _tests(fuser: Fuser, facts: Facts) -> list[Content]:
         verdict = fault["kind"] if fault else "this one or another" if best else ""
         rows.append([name, *cells, *agrees, verdict])
     texts = [fault_text(fuser, fault) for fault in fuser.faults_]
-    text = " ".join(f"{text[0].upper()}{text[1:]}." for text in texts) or "No source contradicts the others."
+    tests = [*fuser.drift_.values(), *fuser.agreement_.values()]
+    tested = any(np.isfinite(test.p_value) for test in tests)
+    none = "No source contradicts the others." if tested else "No source can be tested against the others."
+    text = " ".join(f"{text[0].upper()}{text[1:]}." for text in texts) or none
     caption = (
         "Each source is tested against all others: the shares of its answers (the one that differs most is listed, in "
         "percent; the expected share follows from the calibration at the class priors estimated from the other "

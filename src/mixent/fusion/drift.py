@@ -29,9 +29,7 @@ class Drift(Result):
     observed: Array  # (S_j,) shares of its symbols in the batch
     expected: Array  # (S_j,)
     statistic: float
-    p_value: (
-        float  # NaN without a test: no other source, too few items, or a calibration that does not describe the answers
-    )
+    p_value: float  # NaN without a test
 
     def __str__(self) -> str:
         if np.isnan(self.p_value):
