@@ -202,8 +202,8 @@ def _tests(fuser: Fuser, facts: Facts) -> list[Content]:
         verdict = fault["kind"] if fault else "this one or another" if best else ""
         rows.append([name, *cells, *agrees, verdict])
     texts = [fault_text(fuser, fault) for fault in fuser.faults_]
-    tests = [*fuser.drift_.values(), *fuser.agreement_.values()]
-    tested = any(np.isfinite(test.p_value) for test in tests)
+    p_values = [source[f"{test}_p_value"] for source in facts["sources"] for test in ("drift", "agreement")]
+    tested = any(p is not None for p in p_values)
     none = "No source contradicts the others." if tested else "No source can be tested against the others."
     text = " ".join(f"{text[0].upper()}{text[1:]}." for text in texts) or none
     caption = (
