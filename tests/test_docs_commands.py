@@ -83,6 +83,8 @@ def write_votes():
     client = truth == "ill"
     score = rng.normal(client.astype(float), 1.0)
     pd.DataFrame({"face": score, "voice": -score, "client": client}).to_csv("scores.csv", index=False)
+    grade = np.clip(np.round(2 + score), 1, 5).astype(int)
+    pd.DataFrame({"E": grade, "F": 6 - grade, "truth": truth}).to_csv("grades.csv", index=False)
     p = np.where(rng.random(80) < 0.8, 0.9, 0.1)
     p = np.where(client, p, 1 - p)
     pd.DataFrame({"M:healthy": 1 - p, "M:ill": p, "truth": truth}).to_csv("models.csv", index=False)

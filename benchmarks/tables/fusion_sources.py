@@ -228,7 +228,7 @@ class Fused:
         return self.fuser.posterior_
 
     def fused(self, sources: dict[str, Calibration], answers: dict[str, Any]) -> Fuser:
-        with mock.patch("mixent.fusion.estimator.MAX_DRIFT_TESTS", 0):  # not needed here, and slow
+        with mock.patch("mixent.fusion.faults.MAX_SOURCES", 0):  # not needed here, and slow
             return Fuser(sources, method=self.method, **self.options).fit(answers)
 
     def error(self, fuser: Fuser, y: np.ndarray) -> float:

@@ -255,3 +255,132 @@ def test_many_classes_and_sources_are_cut_short(files):
     many.to_csv("many.csv", index=False)
     text = " ".join(files("calibrate", "many.csv", "-t", "t", "-o", "v.json").stdout.split())
     assert "k7: 10, ..." in text and "k8" not in text
+
+
+# --- what is recognized ---------------------------------------------------------------------------------------------
+
+
+def graded(n, prior, seed, classes=LABELS):
+    """Two grades (of which the second falls with the class), words in an order, and a vote."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < prior).astype(int)
+    frame = pd.DataFrame({"case": np.arange(1000, 1000 + n)})
+    frame["grade"] = np.clip(np.round(4.5 + 1.5 * (2 * y - 1) + 2 * rng.normal(size=n)), 0, 9).astype(int)
+    frame["stars"] = np.clip(np.round(3 - 0.8 * (2 * y - 1) + rng.normal(size=n)), 1, 5).astype(int)
+    pain = np.clip(np.round(1 + 0.6 * (2 * y - 1) + 0.7 * rng.normal(size=n)), 0, 2).astype(int)
+    frame["pain"] = np.array(["none", "some", "severe"])[pain]
+    frame["vote"] = np.asarray(classes)[np.where(rng.random(n) < 0.8, y, 1 - y)]
+    return frame.assign(truth=np.asarray(classes)[y])
+
+
+@pytest.fixture
+def grades(mixent):
+    for name, classes in (("words", LABELS), ("codes", [0, 1])):
+        graded(200, 0.5, 1, classes).to_csv(f"{name}.csv", index=False)
+        graded(150, 0.2, 2, classes).drop(columns="truth").to_csv(f"new_{name}.csv", index=False)
+    return mixent
+
+
+GRADED = ("-t", "truth", "-o", "v.json", "--item", "case")
+
+
+@pytest.mark.parametrize("name", ["words", "codes"])
+def test_whole_numbers_that_are_no_classes_are_ordered_scores(grades, name):
+    result = grades("calibrate", f"{name}.csv", *GRADED, "--ordinal", "pain=none,some,severe")
+    assert result.exit_code == 0, result.output
+    made, frame = load_calibrations("v.json"), pd.read_csv(f"{name}.csv")
+    more = {"calibration_set": f"{name}.csv", "ordinal": True}
+    for column in ("grade", "stars"):
+        assert made[column] == Calibration.from_scores(frame["truth"], frame[column], **more)
+    words = ["none", "some", "severe"]
+    assert made["pain"] == Calibration.from_predictions(frame["truth"], frame["pain"], words, **more)
+    assert not made["vote"].ordinal and made["vote"].symbols == made["vote"].classes
+    assert "'grade'" in result.stdout and "'vote'" not in result.stdout
+    result = grades("fuse", f"new_{name}.csv", "-c", "v.json", "-o", "f.csv", "--item", "case")
+    assert result.exit_code == 0, result.output
+    expected = Fuser(made).fit(pd.read_csv(f"new_{name}.csv"))
+    np.testing.assert_allclose(pd.read_csv("f.csv").iloc[:, 2:4], expected.posterior_, rtol=1e-9)
+
+
+def test_a_long_table_of_grades_is_the_wide_one(grades):
+    frame = pd.read_csv("codes.csv")
+    rows = frame.melt(id_vars=["case", "truth"], value_vars=["grade", "stars", "pain", "vote"], var_name="who")
+    rows.sort_values("case", kind="stable").to_csv("long.csv", index=False)
+    result = grades("calibrate", "long.csv", "-t", "truth", "-o", "l.json", "--long", "case,who,value", "--name", "x")
+    assert result.exit_code == 0, result.output
+    assert grades("calibrate", "codes.csv", *GRADED, "--name", "x").exit_code == 0
+    wide, long = load_calibrations("v.json"), load_calibrations("l.json")
+    for name in ("grade", "stars"):  # a 1 is a grade, in a column in which others write words, too
+        assert long[name].ordinal and long[name].symbols == wide[name].symbols
+        np.testing.assert_array_equal(long[name].counts, wide[name].counts)
+    assert long["vote"].symbols == ("0", "1")
+
+
+def test_kinds_that_are_given(grades):
+    def kinds(*more, table="codes.csv"):
+        result = grades("calibrate", table, *GRADED, "--drop", "pain", *more)
+        assert result.exit_code == 0, result.output
+        return {name: answer_type(made) for name, made in load_calibrations("v.json").items()}, result
+
+    found, result = kinds("--label", "grade,stars")
+    assert found == dict.fromkeys(("grade", "stars", "vote"), "labels") and not result.stderr
+    found, _ = kinds("--score", "all")
+    assert found["stars"] == "ordered scores (5 values)" and found["vote"] == "labels"  # two values have no order
+    assert "bins" in kinds("--score", "grade", "--bins", "4")[0]["grade"]
+    assert kinds("--ratio", "grade")[0]["grade"] == "scores (logistic)"
+    LABELLED.to_csv("lab.csv", index=False)
+    result = grades("calibrate", "lab.csv", "-t", "truth", "-o", "w.json", "--item", "case", "--ordinal", "S")
+    assert result.exit_code == 0, result.output
+    made = load_calibrations("w.json")
+    assert made["S"].ordinal and len(made["S"].symbols) == 10 and not made["R"].ordinal
+
+
+def test_sources_with_rows_of_their_own_share_none(grades):
+    frame = pd.read_csv("words.csv").astype(object)
+    frame.loc[:99, ["grade", "stars"]] = None
+    frame.loc[90:, "vote"] = None
+    frame.to_csv("own.csv", index=False)
+    assert grades("calibrate", "own.csv", *GRADED, "--drop", "pain").exit_code == 0
+    made = load_calibrations("v.json")
+    assert made["grade"].calibration_set == made["stars"].calibration_set != made["vote"].calibration_set
+    assert grades("calibrate", "own.csv", *GRADED).exit_code == 0  # everyone shares most rows with pain
+    assert {one.calibration_set for one in load_calibrations("v.json").values()} == {"own.csv"}
+
+
+def test_classes_without_calibrations(grades):
+    frame = pd.read_csv("new_words.csv")[["case", "vote"]].assign(other=lambda t: t["vote"].where(t.index % 5 > 0))
+    frame.loc[3, "other"] = "unsure"
+    frame.to_csv("votes.csv", index=False)
+    fuse = ("fuse", "votes.csv", "-o", "f.csv", "--item", "case", "--classes", "healthy,ill")
+    result = grades(*fuse, "--class-prior", "healthy=0.9,ill=0.1", "--save", "m.mixent")
+    assert result.exit_code == 0 and "'unsure'" in result.stderr, result.output
+    fuser = mx.load("m.mixent")
+    assert fuser.classes_.tolist() == ["healthy", "ill"] and fuser.class_prior == {"healthy": 0.9, "ill": 0.1}
+    result = grades(*fuse, "--unknown", "symbol", "--save", "m.mixent")
+    assert result.exit_code == 0 and "'unsure'" not in result.stderr, result.output
+    assert mx.load("m.mixent").confusion_["other"].shape == (2, 3)
+    assert grades(*fuse, "--unknown", "error").exit_code == 1
+    long = frame.melt(id_vars="case", var_name="who").dropna()
+    long.to_csv("long.csv", index=False)
+    tail = ("--long", "case,who,value", "--classes", "healthy,ill", "--unknown", "symbol")
+    assert grades("fuse", "long.csv", "-o", "l.csv", *tail).exit_code == 0
+    wide = pd.read_csv("f.csv") if grades(*fuse, "--unknown", "symbol").exit_code == 0 else None
+    pd.testing.assert_frame_equal(pd.read_csv("l.csv"), wide)
+    codes = pd.DataFrame({"a": [0, 1, None] * 20, "b": [1, 0, 1] * 20})
+    codes.to_csv("codes.csv", index=False)
+    result = grades("fuse", "codes.csv", "-o", "f.csv", "--classes", "0,1")
+    assert result.exit_code == 0 and "not among" not in result.stderr, result.output
+
+
+def test_the_items_of_a_prediction(files):
+    fuse = ("fuse", "votes.csv", "-c", "ab.json", "--item", "case", "-o", "f.csv", "--save", "m.mixent", "-q")
+    assert files(*fuse).exit_code == 0
+    table = pd.read_csv("votes.csv").assign(case=["007", "7"] * 75, more=range(150))
+    table.to_csv("new.csv", index=False)
+    result = files("predict", "m.mixent", "new.csv", "-o", "p.csv", "--item", "case", "--keep", "more")
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv("p.csv", dtype={"case": str})
+    assert list(found)[:3] == ["case", "more", "predicted"] and found["case"].tolist() == table["case"].tolist()
+    assert files("predict", "m.mixent", "new.csv", "-o", "p.csv", "--item", "case").exit_code == 0
+    assert list(pd.read_csv("p.csv"))[:2] == ["case", "predicted"]
+    assert files("predict", "m.mixent", "new.csv", "-o", "p.csv", "--item", "A").exit_code == 1

@@ -29,9 +29,9 @@ SAID = {
 PMF = np.array([[0.9, 0.1], [0.25, 0.75], [np.nan, np.nan], [0.5, 0.5]])
 
 
-def read(sources, table):
+def read(sources, table, unknown="ignore"):
     layout = Layout.of(sources)
-    found = read_answers(layout, table)
+    found = read_answers(layout, table, unknown)
     return dict(zip(layout.names, found.responses))
 
 

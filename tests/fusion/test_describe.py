@@ -13,7 +13,6 @@ from mixent.fusion import Calibration, Fuser, Source, long_answers
 from mixent.fusion.decisions import answer_text, changed_cases, decisions
 from mixent.fusion.describe import on_answers
 from mixent.fusion.facts import accuracy, answer_type, fusion_facts, information
-from mixent.fusion.messages import drifted_sources
 
 LABELS = np.array(["healthy", "ill"])
 RIGHT = (0.9, 0.75, 0.7, 0.7)
@@ -100,7 +99,7 @@ def test_the_document_has_the_numbers_of_the_fusion(fuser):
         "Class priors",
         "Sources",
         "Dependence between sources",
-        "Drift of sources",
+        "Tests of the sources",
         "Differences from the majority",
         "Calibrations",
     ]
@@ -118,10 +117,12 @@ def test_drift_names_the_source_that_changed():
     votes = VOTES.copy()
     votes["s3"] = "ill"
     fuser = Fuser(SOURCES, method="ml-product").fit(votes)
-    assert drifted_sources(fuser)[0] == "s3" and fusion_facts(fuser)["sources"][3]["drifted"]
-    row = table(fuser.summary(), "Drift of sources").rows[3]
+    facts = fusion_facts(fuser)
+    assert [fault["sources"] for fault in facts["faults"]] == [["s3"]]
+    assert facts["sources"][3]["fault"] == facts["faults"][0] and facts["faults"][0]["action"] is None
+    row = table(fuser.summary(), "Tests of the sources").rows[3]
     assert row[0] == "s3" and row[4].best and {row[2].text, row[3].text} & {"100.0", "0.0"}
-    assert "Significant drift: s3" in str(fuser.summary())
+    assert row[-1] == facts["faults"][0]["kind"]
 
 
 def test_the_search_of_min_divergence_is_drawn_with_its_gap():
@@ -135,7 +136,7 @@ def test_one_source_has_no_pairs_and_no_drift():
     rows = pd.DataFrame({"item": [f"case {i}" for i in range(60)], "source": "s0", "value": VOTES["s0"][:60]})
     document = Fuser({"s0": SOURCES["s0"]}, class_prior=[0.01, 0.99]).fit(long_answers(rows)).summary()
     assert "Dependence between sources" not in titles(document) and document.facts["items"] == 60
-    assert table(document, "Drift of sources").rows == [["s0", "not tested", None, None, None]]
+    assert table(document, "Tests of the sources").rows == [["s0", "not tested", *[None] * 5, ""]]
 
 
 def test_a_fusion_of_blocks_and_a_calm_one_are_described():

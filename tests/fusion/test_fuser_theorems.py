@@ -182,13 +182,17 @@ def test_declared_copies_change_nothing(method, kind):
             np.testing.assert_allclose(shared, alone.trust_["s0"], rtol=1e-6)
 
 
+def agreement(fuser):
+    return [(f"agreement of {name}", found) for name, found in fuser.agreement_.items()]
+
+
 def diagnostics(fuser):
     e, d = fuser.prior_estimate_, fuser.dependence_
     return {
         "prior": e.prior, "low": e.low, "high": e.high, "std": e.calibration_std, "covariance": e.covariance,
         "z": d.z, "n": d.n_effective,
         "shift": fuser.prior_shift_.statistic, "robust": fuser.prior_shift_.robust_p_value,
-        "drift": {name: found.p_value for name, found in fuser.drift_.items()},
+        "drift": {name: found.p_value for name, found in [*fuser.drift_.items(), *agreement(fuser)]},
     }  # fmt: skip
 
 
@@ -207,7 +211,8 @@ def test_permuting_sources_permutes_the_answer(method):
     place = [int(name[1]) for name in order]
     same(before.pop("z")[np.ix_(place, place)], after.pop("z"))
     drifts = before.pop("drift"), after.pop("drift")
-    same([drifts[0][n] for n in order], [drifts[1][n] for n in order])
+    assert set(drifts[0]) == set(drifts[1])
+    same([drifts[0][n] for n in drifts[0]], [drifts[1][n] for n in drifts[0]])
     for name in before:
         same(before[name], after[name])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from mixent.fusion import Calibration
 
 MANY = 10  # different numbers from which on a column of numbers holds scores
-ALONE = 0.5  # share of the rows that have a text of their own, in a column of names
+ALONE = 0.5  # different values as a share of the rows, beyond which a column holds names
+REPEATED = 0.2  # the same, for values that are no classes
 FEW_ROWS = 20  # of so few, each may well be different
 
 
@@ -25,17 +26,45 @@ FEW_ROWS = 20  # of so few, each may well be different
 class Given:
     """The answers of a source."""
 
-    kind: str  # "labels", "probabilities" or "scores"
+    kind: str  # "labels", "probabilities", "scores" or "ordinal"
     values: np.ndarray  # (n,) labels or scores, or (n, V) probabilities
-    symbols: tuple | None = None  # of probabilities
+    symbols: tuple | None = None  # of probabilities, of ordinal words in increasing order, or of labels
     cells: np.ndarray | None = None  # (n,) labels or (n, L) probabilities of the cells
     cell_names: tuple | None = None
+    assumed: str = ""  # what was recognized in numbers, as a sentence without the name of the source
+
+    @property
+    def answered(self) -> np.ndarray:
+        """(n,) whether there is an answer."""
+        import pandas as pd
+
+        missing = pd.isna(self.values)
+        return ~(missing.all(axis=1) if missing.ndim == 2 else missing)
+
+
+@dataclass(frozen=True)
+class Forms:
+    """Forms of the answers of sources, as the options give them; those of others are recognized."""
+
+    scores: Collection[str] = ()  # or "all": all numbers
+    lines: Collection[str] = ()  # scores that are log-likelihood ratios on a line
+    labels: Collection[str] = ()
+    ordinal: Mapping[str, tuple] = field(default_factory=dict)  # words in increasing order; empty for numbers
+    binned: bool = False  # whether --bins was given
+
+    @property
+    def names(self) -> set[str]:
+        """Sources that are named."""
+        return {*self.scores, *self.lines, *self.labels, *self.ordinal} - {ALL}
+
+
+ALL = "all"
 
 
 def wide_sources(
-    frame: pd.DataFrame, columns: Sequence[str], classes: Sequence[Hashable], scores: Sequence[str]
+    frame: pd.DataFrame, columns: Sequence[str], classes: Sequence[Hashable], forms: Forms
 ) -> dict[str, Given]:
-    """Sources by name from the columns of a wide table; those of `scores` are scores whatever they look like."""
+    """Sources by name from the columns of a wide table."""
     places, groups = {c: i for i, c in enumerate(columns)}, _groups(columns, classes)
     taken = {c for members in groups.values() for c in members}
     cells = {c for c in columns if "@" in c and c.rsplit("@", 1)[0] in {*columns, *groups}}
@@ -46,7 +75,7 @@ def wide_sources(
         if name in groups:
             given = Given("probabilities", _numbers(frame, groups[name]), _symbols(name, groups[name], classes))
         else:
-            given = column_given(frame[name], name, classes, name in scores)
+            given = column_given(frame[name], name, classes, forms)
         out[name] = _with_cells(frame, name, given, [c for c in columns if c in cells and c.rsplit("@", 1)[0] == name])
     return out
 
@@ -97,36 +126,97 @@ def _with_cells(frame: pd.DataFrame, name: str, given: Given, columns: list[str]
     return replace(given, cells=_numbers(frame, columns), cell_names=tuple(c.rsplit("@", 1)[1] for c in columns))
 
 
-def column_given(column: pd.Series, name: str, classes: Sequence[Hashable], score: bool = False) -> Given:
-    """Labels or scores of a column."""
-    import numpy as np
+def column_given(column: pd.Series, name: str, classes: Sequence[Hashable], forms: Forms) -> Given:
+    """Labels, scores or ordinal answers of a column."""
+    from mixent.fusion.reading import sorted_labels
 
     different = column.dropna().unique()
-    if column.dtype.kind in "iuf" and (score or _looks_scored(different, classes)):
-        return Given("scores", column.to_numpy(dtype=float, na_value=np.nan))
-    if score:
-        raise ValueError(f"column {name!r} must hold scores; it holds {_first(column)!r}")
     if not len(different):
         raise ValueError(f"source {name!r} has no answers: its column is blank; leave it out by --ignore")
-    check_labels(column, name)
-    return Given("labels", as_objects(column))
+    numbers = column.dtype.kind in "iuf"
+    if forms.ordinal.get(name):
+        if numbers:
+            raise ValueError(f"column {name!r} holds numbers, whose order is known; give --ordinal {name}")
+        return Given("ordinal", as_objects(column), forms.ordinal[name])
+    if numbers and name not in forms.labels:
+        kind, assumed = _number_kind(different.astype(float), name, classes, forms)
+        if kind != "labels":
+            if name not in forms.names:
+                _refuse_counter(column, name)
+            return Given(kind, column.to_numpy(dtype=float, na_value=float("nan")), assumed=assumed)
+    elif name in {*forms.scores, *forms.lines, *forms.ordinal} and not numbers:
+        hint = f"; give its words in increasing order, as --ordinal {name}=low,high" if name in forms.ordinal else ""
+        raise ValueError(f"column {name!r} must hold scores; it holds {_first(column)!r}{hint}")
+    check_labels(column, name, classes)
+    strange = [value for value in different if value not in set(classes)] if numbers else []
+    if numbers and name in forms.labels:  # all symbols are named, so that the library has no doubt
+        answers, known = set(different.tolist()), set(classes)
+        return Given(
+            "labels", as_objects(column), tuple(sorted_labels(answers | known if answers & known else answers))
+        )
+    assumed = f"labels, of which {', '.join(f'{v:g}' for v in strange)} is no class (--score)" if strange else ""
+    return Given("labels", as_objects(column), assumed=assumed)
 
 
-def _looks_scored(different: np.ndarray, classes: Sequence[Hashable]) -> bool:
-    import numpy as np
+def _number_kind(different: np.ndarray, name: str, classes: Sequence[Hashable], forms: Forms) -> tuple[str, str]:
+    """Kind of a column with these different numbers, and what was assumed."""
+    from mixent.fusion.calibration import MAX_STEPS
+    from mixent.fusion.reading import ordered_integers
 
-    values = np.asarray(different, dtype=float)
-    known = {label for label in classes if isinstance(label, (int, float))}
-    return not set(values.tolist()) <= known and (len(values) > MANY or bool((values != np.rint(values)).any()))
+    if name in forms.ordinal:
+        return "ordinal", ""
+    if name in forms.lines:
+        return "scores", ""
+    values, known = sorted(different.tolist()), _numbers_among(classes)
+    whole = all(value.is_integer() for value in values)
+    steps = whole and len(values) <= MAX_STEPS
+    of_classes = set(values) <= known
+    if name in forms.scores or (ALL in forms.scores and not of_classes):
+        return ("ordinal" if steps and not forms.binned else "scores"), ""
+    if of_classes or (whole and len(values) <= MANY and not ordered_integers(values, known)):
+        return "labels", ""
+    if steps:
+        return "ordinal", f"ordered scores from {values[0]:g} to {values[-1]:g} (--label, if they are labels)"
+    return "scores", "scores (--label, if they are labels)"
 
 
-def check_labels(column: pd.Series, name: str) -> None:
-    """Refuse a column of names: values that differ in every row are not answers."""
+def looks_labelled(column: pd.Series, name: str, classes: Sequence[Hashable], forms: Forms) -> bool:
+    """Whether a column of numbers holds labels."""
+    different = column.dropna().unique().astype(float)
+    return name in forms.labels or _number_kind(different, name, classes, forms)[0] == "labels"
+
+
+def _numbers_among(labels: Sequence[Hashable]) -> set[float]:
+    """Labels that are numbers, or written as numbers."""
+    out = set()
+    for label in labels:
+        try:
+            out.add(float(str(label)))
+        except ValueError:
+            continue
+    return out
+
+
+def check_labels(column: pd.Series, name: str, classes: Sequence[Hashable] | None = None) -> None:
+    """Refuse a column of names: values that differ in most rows, or many values none of which is a class."""
     n, different = int(column.notna().sum()), int(column.nunique())
-    if n >= FEW_ROWS and different > ALONE * n:
+    strange = classes is not None and not set(column.dropna().unique()) & set(classes)
+    most = max(MANY, REPEATED * n) if strange else ALONE * n
+    if n >= FEW_ROWS and different > most:
         raise ValueError(
             f"column {name!r} holds {different} different values in {n} rows, which looks like a name of the items and "
             f"not like a source; name them by --item {name}, or leave it out by --ignore {name}"
+        )
+
+
+def _refuse_counter(column: pd.Series, name: str) -> None:
+    """Refuse whole numbers that are different in every row."""
+    values = column.dropna()
+    if len(values) >= FEW_ROWS and values.is_unique and (values == values.round()).all():
+        raise ValueError(
+            f"column {name!r} holds {len(values)} different whole numbers in {len(values)} rows, which looks like an "
+            f"identifier and not like a source; name the items by --item {name}, or leave it out by --ignore {name}; "
+            f"if it is a score, give --score {name}"
         )
 
 

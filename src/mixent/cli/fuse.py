@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +16,7 @@ from mixent.cli.calibrate import without_sources
 from mixent.cli.console import Screen, session, shown
 from mixent.cli.data import listed, names_of, need_columns, read_table, weight_column
 from mixent.cli.output import PAGE, STDOUT, check_output, check_table_output, harmless, write_table
-from mixent.cli.parsing import by_class, long_columns, one_of, refuse, share, shares_of
+from mixent.cli.parsing import by_class, column_names, long_columns, one_of, refuse, share, shares_of
 from mixent.cli.predict import print_priors
 from mixent.cli.rows import Rows
 from mixent.cli.settings import model_for
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mixent.fusion import Calibration
     from mixent.fusion.answers import LongAnswers
 
+CONTRADICTION = 3  # exit status: everything is written, but a source contradicts the others
 MANY_LABELS = 50  # different answers of a column of which nothing is known
 
 
@@ -64,8 +65,8 @@ def fuse(
             "--calibration",
             "-c",
             metavar="FILE",
-            help="Calibrations of the sources, written by `mixent calibrate` or by hand: .json. Without it every "
-            "column is a source of which nothing is known except that it is more often right than wrong.",
+            help="Calibrations of the sources, written by `mixent calibrate` or by hand: .json. Without it, all "
+            "sources are assumed to be more often right than wrong.",
         ),
     ] = None,
     method: Annotated[
@@ -76,6 +77,22 @@ def fuse(
             "composite, dawid-skene (learned anew); majority, sum, product, trimmed-mean, ml-sum to compare.",
         ),
     ] = "auto",
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Without --calibration: the classes, as healthy,ill (default: all answers); other answers are "
+            "unknown.",
+        ),
+    ] = None,
+    unknown: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW",
+            help="Answers that no calibration has: ignore (no answer, with a warning), symbol (learned from this "
+            "table) or error.",
+        ),
+    ] = "ignore",
     long: opt.Long = None,
     item: opt.Item = None,
     labels: Annotated[
@@ -106,32 +123,50 @@ def fuse(
     each answer. A blank is no answer. The output has a line for each item: the class, a probability of each class, the
     answer of the majority, and whether that is another class.
 
+    The exit code is 3 if a source contradicts the others; all is written.
+
     \b
     Examples:
       mixent fuse votes.csv --calibration vendors.json -o fused.csv --report fused.html
       mixent fuse votes.parquet -c vendors.json -o fused.parquet --item case --save fusion.mixent
       mixent fuse crowd.csv -o fused.csv --long item,worker,answer
+      mixent fuse crowd.csv -o fused.csv --item case --classes healthy,ill --unknown symbol
       mixent predict fusion.mixent new.csv -o out.csv
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug, to_stderr=output == STDOUT) as screen:
+        from mixent.fusion.answers import UNKNOWN
         from mixent.fusion.methods import METHODS
 
         one_of("--method", method, tuple(METHODS))
+        one_of("--unknown", unknown, UNKNOWN)
         share("--confidence", confidence)
         columns = None if long is None else long_columns(long)
-        refuse((bool(columns and item), "--item is not used with --long, which names the column of the items"))
+        refuse(
+            (bool(columns and item), "--item is not used with --long, which names the column of the items"),
+            (bool(classes and calibration), "--classes is not used with --calibration, which names the classes"),
+        )
         _check_outputs(output, report, save, [data, *([calibration] if calibration else [])])
-        sources = None if calibration is None else _sources(calibration, ignore)
+        roles = [name for name in (item, labels, weight) if name is not None]
+        if classes is not None:
+            sources: dict[str, Calibration] | None = _guessed(data, classes, columns, roles, ignore)
+        else:
+            sources = None if calibration is None else _sources(calibration, ignore)
         table = _read(data, sources, columns, item, labels, weight, ignore)
-        prior = _class_prior(class_prior, sources)
-        fuser = model_for("fusion").cls(sources, method=method, class_prior=prior, confidence=confidence)
+        prior = _class_prior(class_prior or (None if classes is None else "uniform"), sources)
+        fuser = model_for("fusion").cls(
+            sources, method=method, class_prior=prior, confidence=confidence, unknown=unknown
+        )
         _fit(fuser, table, labels)
+        if sources is None:
+            table = replace(table, notes=(*table.notes, _assumed_classes(fuser.classes_)))
         screen.print(f"[bold]{shown(data)}[/]: {shown('; '.join([_size(fuser), *table.notes]))}")
         _write(screen, fuser, table, output)
         _describe(screen, fuser)
         if output != STDOUT:
             screen.wrote(output)
         _keep(screen, fuser, table, report, save, data, ctx.obj or "")
+        if fuser.faults_:
+            raise typer.Exit(CONTRADICTION)
 
 
 def _check_outputs(output: Path, report: Path | None, save: Path | None, inputs: Sequence[Path]) -> None:
@@ -157,6 +192,33 @@ def _sources(path: Path, ignore: Sequence[str]) -> dict[str, Calibration]:
     return left
 
 
+def _guessed(
+    path: Path, classes: str, columns: Sequence[str] | None, roles: Sequence[str], ignore: Sequence[str]
+) -> dict[str, Calibration]:
+    """Calibrations without rows for all sources of a table."""
+    from mixent.fusion import Calibration
+
+    labels = column_names(classes)
+    if len(labels) < 2 or len(set(labels)) < len(labels):
+        raise typer.BadParameter(f"--classes must be two or more different classes, as healthy,ill; got {classes!r}")
+    frame = read_table(path)
+    need_columns(path, frame.columns, columns or ())
+    names = list(frame.columns) if columns is None else list(dict.fromkeys(frame[columns[1]].dropna().astype(str)))
+    left = [name for name in names if name not in {*names_of(ignore, names), *(roles if columns is None else ())}]
+    if not left:
+        raise ValueError(f"{path}: no column is left to fuse; a source needs one")
+    return {name: Calibration.guess(labels) for name in left}
+
+
+def _assumed_classes(classes: np.ndarray) -> str:
+    """Which answers were taken for classes, as a note."""
+    from mixent.fusion.reading import ordered_integers
+
+    labels = classes.tolist()
+    scores = "; scores need --calibration" if len(labels) > 3 and ordered_integers(labels, ()) else ""
+    return f"the classes are the answers {listed(labels)} (--classes, if they are others{scores})"
+
+
 def _classes(sources: Mapping[str, Calibration]) -> list[Hashable]:
     from mixent.fusion.sources import Layout
 
@@ -168,13 +230,14 @@ def _in_words(sources: Mapping[str, Calibration] | None) -> bool:
     return sources is not None and isinstance(_classes(sources)[0], str)
 
 
-def _class_prior(text: str | None, sources: Mapping[str, Calibration] | None) -> str | list[float]:
+def _class_prior(text: str | None, sources: Mapping[str, Calibration] | None) -> str | dict[Hashable, float]:
     if text is None or text.lower() in ("training", "uniform"):
         return (text or "training").lower()
     shares = shares_of("--class-prior", text)
     if sources is None:
-        raise typer.BadParameter("--class-prior needs --calibration to know the classes; or take uniform")
-    return by_class("--class-prior", shares, _classes(sources))
+        raise typer.BadParameter("--class-prior needs --calibration or --classes to know the classes; or take uniform")
+    classes = _classes(sources)
+    return dict(zip(classes, by_class("--class-prior", shares, classes)))
 
 
 def _read(
@@ -350,10 +413,20 @@ def _keep(
 
 
 def predicted(
-    screen: Screen, fitted: BaseEstimator, data: Path, *, adjust: bool, proba: bool, explain: bool
+    screen: Screen,
+    fitted: BaseEstimator,
+    data: Path,
+    *,
+    item: str | None = None,
+    adjust: bool,
+    proba: bool,
+    explain: bool,
 ) -> tuple[Rows, dict[str, np.ndarray], np.ndarray]:
     """The table, the columns to write by name, and the classes."""
     frame = read_answers(fitted, data)
+    if item is not None:
+        need_columns(data, frame.columns, [item])
+        _refuse_twice([item], dict(zip(fitted._fitted_layout.names, fitted._fitted_layout.calibrations)))
     if adjust:
         fitted.update_prior(frame)
         print_priors(screen, fitted.classes_, fitted.prior_)

@@ -9,6 +9,9 @@ from typing import Any
 
 import typer
 
+from mixent.cli.console import current_screen
+
+ROUNDED = 1e-3  # by which shares may miss a sum of 1: 0.333, 0.333, 0.333
 WORDS = {"none": None, "true": True, "false": False}
 BRACKETS = ("[", "(", "{", "'", '"')
 
@@ -120,7 +123,10 @@ def by_class(option: str, shares: dict[str, float], classes: Sequence[Hashable])
     if strange or absent:
         problem = f"{strange[0]!r} is none of them" if strange else f"{absent[0]!r} has none"
         raise typer.BadParameter(f"{option} needs a share for each of the classes {', '.join(names)}; {problem}")
-    return [shares[name] for name in names]
+    values = [shares[name] for name in names]
+    if abs(sum(values) - 1) > ROUNDED:
+        current_screen().warn(f"the shares of {option} sum to {sum(values):g} and are divided by it")
+    return values
 
 
 def long_columns(text: str) -> list[str]:

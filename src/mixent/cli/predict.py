@@ -30,7 +30,7 @@ USES = {  # task -> options that do something for its models
     "density": ("--sequence",),
     "joint": ("--target", "--no-proba"),
     "novelty": ("--explain",),
-    "fusion": ("--adjust-priors", "--explain", "--no-proba"),
+    "fusion": ("--adjust-priors", "--explain", "--no-proba", "--item"),
 }
 NEEDS = {"--adjust-priors": "shifted_priors", "--density": "density", "--explain": "explanations"}
 MOST_LABELS = 10
@@ -48,11 +48,13 @@ class Wanted:
     explain: bool
     target: str | None
     sequence: str | None
+    item: str | None
 
     @property
     def given(self) -> list[str]:
         """Options that were given, as they are typed."""
         on = {"--costs": self.costs, "--reject": self.reject, "--target": self.target, "--sequence": self.sequence}
+        on |= {"--item": self.item}
         given = [name for name, value in on.items() if value is not None]
         flags = {"--adjust-priors": self.adjust_priors, "--density": self.density, "--explain": self.explain}
         return [*given, *(name for name, value in flags.items() if value), *([] if self.proba else ["--no-proba"])]
@@ -111,6 +113,10 @@ def predict(
         typer.Option("--target", "-t", metavar="COL", help="Column that a joint model predicts [its last]."),
     ] = None,
     sequence: opt.Sequence = None,
+    item: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Column that names the items of a fusion."),
+    ] = None,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
@@ -147,13 +153,14 @@ def predict(
             raise typer.BadParameter(f"--reject must be a finite cost; got {reject}")
         check_table_output(output, [model, data])
         fitted = load(model)
-        wanted = Wanted(proba, costs, reject, adjust_priors, density, explain, target, sequence)
+        wanted = Wanted(proba, costs, reject, adjust_priors, density, explain, target, sequence, item)
         task = entry_of(fitted).task
         _check_uses(fitted, task, model, wanted)
         refuse((keep_all and sequence is not None, "--keep-all is not used with --sequence; name columns by --keep"))
         with NotesTogether():
             rows, columns, labels = _of_task(screen, fitted, task, data, model, wanted)
             names = list(rows.frame.columns) if keep_all else names_of(keep, rows.frame.columns)
+            names = list(dict.fromkeys([*([] if item is None else [item]), *names]))
             if not names and sequence is None:
                 names = [name for name in identifiers(rows) if name not in columns]
             rows.note_extra(names)
@@ -189,7 +196,15 @@ def _of_task(
     if task == "fusion":
         from mixent.cli.fuse import predicted
 
-        return predicted(screen, fitted, data, adjust=wanted.adjust_priors, proba=wanted.proba, explain=wanted.explain)
+        return predicted(
+            screen,
+            fitted,
+            data,
+            item=wanted.item,
+            adjust=wanted.adjust_priors,
+            proba=wanted.proba,
+            explain=wanted.explain,
+        )
     target = _column(fitted, wanted.target, model) if task == "joint" else None
     rows = read_rows(fitted, data, model, absent=target, sequence=wanted.sequence)
     if task == "novelty":

@@ -6,13 +6,16 @@ from mixent.fusion.calibration import Calibration
 from mixent.fusion.dependence import Dependence
 from mixent.fusion.drift import Drift
 from mixent.fusion.estimator import Fuser
+from mixent.fusion.faults import Agreement, Fault
 from mixent.fusion.serialize import load_calibrations, save_calibrations
 from mixent.fusion.sources import Source
 
 __all__ = [
+    "Agreement",
     "Calibration",
     "Dependence",
     "Drift",
+    "Fault",
     "Fuser",
     "LongAnswers",
     "PriorEstimate",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
@@ -11,21 +11,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixent.base.result import Result
+from mixent.base.text import count
 from mixent.core.arrays import Array
 from mixent.data import listed
 from mixent.data.frames import check_names, is_frame, unwrapped
 from mixent.data.values import is_missing
 from mixent.ensemble.pmfs import PMF, pmf
-from mixent.fusion.calibration import Calibration
+from mixent.fusion.calibration import JEFFREYS, Calibration
 from mixent.fusion.reading import by_name
 from mixent.fusion.scales import line_pmf
 from mixent.fusion.sources import Layout, Source
 from mixent.show import Short
+from mixent.warn import warn_notes
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
     from narwhals.stable.v1.typing import IntoDataFrame
 
+UNKNOWN = ("ignore", "symbol", "error")  # what is done with an answer that is not among the symbols
+MOST_NAMED = 3  # unforeseen answers in a sentence
 FEW = 100  # symbols that are compared with a whole column one after the other
 Column: TypeAlias = Any  # labels, scores or probabilities of one source: array, list, column of a frame, or dict
 
@@ -74,16 +78,97 @@ def _dense(codes: np.ndarray, like: np.ndarray) -> Array:
     return codes if codes.ndim == 2 else np.eye(like.shape[1] + 1)[codes][:, : like.shape[1]]
 
 
-def read_answers(layout: Layout, table: AnswersLike) -> Answers:
-    """Answers from any of the supported formats."""
+@dataclass
+class Unforeseen:
+    """Answers that are not among the symbols: source -> answer -> first item and number of items."""
+
+    answers: dict[str, dict[Any, tuple[int, int]]] = field(default_factory=dict)
+
+    def add(self, name: str, value: Any, item: int) -> bool:
+        """Add one answer; whether it is the first of its value."""
+        of_source = self.answers.setdefault(name, {})
+        first, n = of_source.get(value, (item, 0))
+        of_source[value] = (first, n + 1)
+        return n == 0
+
+    def notes(self, layout: Layout) -> list[str]:
+        """A sentence for each source."""
+        out = []
+        for name, answers in self.answers.items():
+            symbols = _alphabet(layout, name)
+            n, first = sum(n for _, n in answers.values()), min(item for item, _ in answers.values())
+            named = [*map(repr, list(answers)[:MOST_NAMED]), *["..."] * (len(answers) > MOST_NAMED)]
+            hint = next(filter(None, (_hint(value, symbols, name) for value in answers)), "")
+            are = "is" if n == 1 else "are"
+            out.append(
+                f"{count(n, 'answer')} of {name!r} ({', '.join(named)}), first for item {first}, {are} not among "
+                f"{listed(symbols)} and {are} used as no answer{hint}"
+            )
+        return out
+
+    def error(self, name: str, value: Any, symbols: tuple) -> ValueError:
+        """An unforeseen answer of a source as an error."""
+        item, _ = self.answers[name][value]
+        return ValueError(
+            f"the answers of {name!r} must be among {listed(symbols)}; got {value!r} for item {item}"
+            f"{_hint(value, symbols, name)}; leave it blank if there is no answer"
+        )
+
+
+def _alphabet(layout: Layout, name: str) -> tuple:
+    """Symbols of a source, or for "name@" its cells."""
+    if name in layout.names:
+        return layout.calibrations[layout.names.index(name)].symbols
+    cells = layout.calibrations[layout.names.index(name.removesuffix("@"))].cells
+    return () if cells is None else cells
+
+
+def read_answers(layout: Layout, table: AnswersLike, unknown: str = "ignore") -> Answers:
+    """Answers from any of the supported formats.
+
+    An answer that is not among the symbols is no answer, with a note on the data, or with unknown="error" an error.
+    """
+    answers, unforeseen = _read(layout, table)
+    if unforeseen.answers and unknown == "error":
+        name, of_source = next(iter(unforeseen.answers.items()))
+        raise unforeseen.error(name, next(iter(of_source)), _alphabet(layout, name))
+    warn_notes(unforeseen.notes(layout))
+    return answers
+
+
+def with_symbols(layout: Layout, table: AnswersLike) -> Layout:
+    """The layout in which the unforeseen answers of each source are further symbols, without calibration rows.
+
+    Under the Dirichlet distribution of the rates, such an answer has the probability s / (n_k + V s) in class k.
+    """
+    unforeseen = _read(layout, table)[1].answers
+    sources = [_extended(s, tuple(unforeseen.get(n, ()))) for n, s in zip(layout.names, layout.sources)]
+    return Layout(layout.names, tuple(sources), layout.unanswered)
+
+
+def _extended(source: Source, more: tuple) -> Source:
+    calibration = source.calibration
+    fixed = calibration.ordinal or calibration.line is not None or calibration.scale is not None
+    if not more or fixed:  # a new symbol has no place in an order, and no probability
+        return source
+    counts = np.zeros((len(calibration.classes), len(more), *calibration.counts.shape[2:]))
+    if not calibration.smoothing:  # without pseudo-counts a new symbol would be impossible
+        counts[calibration.seen] = JEFFREYS
+    counts = np.concatenate([calibration.counts, counts], axis=1)
+    return replace(source, calibration=replace(calibration, symbols=(*calibration.symbols, *more), counts=counts))
+
+
+def _read(layout: Layout, table: AnswersLike) -> tuple[Answers, Unforeseen]:
+    unforeseen = Unforeseen()
     if isinstance(table, Answers):
-        return table
+        return table, unforeseen
     if isinstance(table, LongAnswers):
-        return _from_mapping(layout, table.values, strict=False)
+        return _from_mapping(layout, table.values, unforeseen, strict=False), unforeseen
     if isinstance(table, Mapping):
-        return _from_mapping(layout, table, strict=True)
+        return _from_mapping(layout, table, unforeseen, strict=True), unforeseen
     table = unwrapped(table)
-    return _from_frame(layout, table) if is_frame(table) else _from_array(layout, table)
+    read = _from_frame if is_frame(table) else _from_array
+    return read(layout, table, unforeseen), unforeseen
 
 
 def long_answers(
@@ -203,7 +288,7 @@ def _objects(values: Sequence[Any]) -> np.ndarray:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-def _from_mapping(layout: Layout, table: Mapping[str, Column], strict: bool) -> Answers:
+def _from_mapping(layout: Layout, table: Mapping[str, Column], unforeseen: Unforeseen, *, strict: bool) -> Answers:
     """Answers from a dict of source -> answers; sources that are not in the dict have no answers."""
     unknown = [name for name in table if name.removesuffix("@") not in layout.names]
     if unknown:
@@ -220,7 +305,8 @@ def _from_mapping(layout: Layout, table: Mapping[str, Column], strict: bool) -> 
     if strict and not table:
         raise ValueError("the answers must contain at least one source; got an empty dict")
     responses = [
-        read_source(layout, j, table.get(name), table.get(f"{name}@"), n) for j, name in enumerate(layout.names)
+        read_source(layout, j, table.get(name), table.get(f"{name}@"), n, unforeseen)
+        for j, name in enumerate(layout.names)
     ]
     return Answers(tuple(responses), n)
 
@@ -231,7 +317,7 @@ def _length(value: Column) -> int:
     return len(value) if np.ndim(value) or (hasattr(value, "__len__") and not isinstance(value, str)) else 1
 
 
-def _from_frame(layout: Layout, table: IntoDataFrame) -> Answers:
+def _from_frame(layout: Layout, table: IntoDataFrame, unforeseen: Unforeseen) -> Answers:
     import narwhals.stable.v1 as nw
 
     frame = nw.from_native(table, eager_only=True)
@@ -240,7 +326,7 @@ def _from_frame(layout: Layout, table: IntoDataFrame) -> Answers:
     for j, (name, source) in enumerate(zip(layout.names, layout.sources)):
         value = _wide_value(frame, columns, name, source)
         cells = _wide_cells(frame, columns, name, source)
-        responses.append(read_source(layout, j, value, cells, len(frame)))
+        responses.append(read_source(layout, j, value, cells, len(frame), unforeseen))
     return Answers(tuple(responses), len(frame))
 
 
@@ -286,22 +372,23 @@ def _floats(series: Column, column: str) -> Array:
         raise ValueError(f"column {column!r} must contain numbers; {error}") from error
 
 
-def _from_array(layout: Layout, table: ArrayLike) -> Answers:
+def _from_array(layout: Layout, table: ArrayLike, unforeseen: Unforeseen) -> Answers:
     rows = np.asarray(table, dtype=object)
     if rows.ndim != 2 or rows.shape[1] != layout.n_sources:
         raise ValueError(
             f"answers must be a dict or a table with a column for each of the {layout.n_sources} sources "
             f"{listed(layout.names)}; got shape {rows.shape}"
         )
-    return _from_mapping(layout, {name: rows[:, j] for j, name in enumerate(layout.names)}, strict=True)
+    columns = {name: rows[:, j] for j, name in enumerate(layout.names)}
+    return _from_mapping(layout, columns, unforeseen, strict=True)
 
 
-def read_source(layout: Layout, j: int, value: Column, cells: Column, n: int) -> np.ndarray:
+def read_source(layout: Layout, j: int, value: Column, cells: Column, n: int, unforeseen: Unforeseen) -> np.ndarray:
     """Codes (n,) or distributions (n, S_j) of one source."""
     name, calibration = layout.names[j], layout.calibrations[j]
     if value is None:
         return np.full(n, -1)
-    symbols = _symbols(name, calibration, value, n)
+    symbols = _symbols(name, calibration, value, n, unforeseen)
     if calibration.cells is None:
         if cells is not None:
             raise ValueError(
@@ -310,11 +397,11 @@ def read_source(layout: Layout, j: int, value: Column, cells: Column, n: int) ->
         return symbols
     if cells is None:
         raise ValueError(f"source {name!r} was calibrated with cells; add the cells of its answers as {name + '@'!r}")
-    cell_codes = _coded(cells, calibration.cells, f"{name}@", n)
+    cell_codes = _coded(cells, calibration.cells, f"{name}@", n, unforeseen)
     return _joint_codes(symbols, cell_codes, len(calibration.symbols), len(calibration.cells))
 
 
-def _symbols(name: str, calibration: Calibration, value: Column, n: int) -> np.ndarray:
+def _symbols(name: str, calibration: Calibration, value: Column, n: int, unforeseen: Unforeseen) -> np.ndarray:
     """Codes (n,) of the symbols, or distributions (n, V) over them, without cells."""
     edges, line = calibration.edges, calibration.line
     if (edges is not None or line is not None) and not isinstance(value, Mapping) and np.ndim(value) < 2:
@@ -327,10 +414,10 @@ def _symbols(name: str, calibration: Calibration, value: Column, n: int) -> np.n
             return np.where(absent, -1, np.searchsorted(edges, scores, side="right"))
         assert line is not None
         return np.where(absent[:, None], 0.0, line_pmf(np.where(absent, 0.0, scores), line, calibration.class_prior))
-    return _coded(value, calibration.symbols, name, n)
+    return _coded(value, calibration.symbols, name, n, unforeseen)
 
 
-def _coded(value: Column, symbols: tuple, name: str, n: int) -> np.ndarray:
+def _coded(value: Column, symbols: tuple, name: str, n: int, unforeseen: Unforeseen) -> np.ndarray:
     """(n,) indices of the symbols, or (n, V) distributions over them."""
     if isinstance(value, Mapping):
         return _pmf_of(value, symbols, name, n)
@@ -344,7 +431,7 @@ def _coded(value: Column, symbols: tuple, name: str, n: int) -> np.ndarray:
                 f"got {table.shape[1]} columns"
             )
         return np.nan_to_num(pmf(table, name))
-    return _codes(value, symbols, name)
+    return _codes(value, symbols, name, unforeseen)
 
 
 def _pmf_of(value: Mapping[Any, ArrayLike], symbols: tuple, name: str, n: int) -> Array:
@@ -366,7 +453,7 @@ def _pmf_of(value: Mapping[Any, ArrayLike], symbols: tuple, name: str, n: int) -
     return np.nan_to_num(pmf(table, name))
 
 
-def _codes(value: Column, symbols: tuple, name: str) -> np.ndarray:
+def _codes(value: Column, symbols: tuple, name: str, unforeseen: Unforeseen) -> np.ndarray:
     if _is_text(value) and len(symbols) <= FEW:
         codes = _text_codes(value, symbols)
         if (codes >= 0).all() or value.is_null().to_numpy()[codes < 0].all():
@@ -379,10 +466,9 @@ def _codes(value: Column, symbols: tuple, name: str) -> np.ndarray:
         raise ValueError(f"the answers of {name!r} must be labels; {error}") from error
     for i in np.flatnonzero(codes < 0).tolist():
         if not is_missing(values[i]):
-            raise ValueError(
-                f"the answers of {name!r} must be among {listed(symbols)}; got {values[i]!r} for item {i}"
-                f"{_hint(values[i], symbols)}; leave it blank if there is no answer"
-            )
+            new = unforeseen.add(name, values[i], i)
+            if new and _form(values[i], symbols):  # a mistake in the form of all answers, not an unforeseen one
+                raise unforeseen.error(name, values[i], symbols)
     return codes
 
 
@@ -402,13 +488,29 @@ def _text_codes(series: nw.Series, symbols: tuple) -> np.ndarray:
     return codes
 
 
-def _hint(value: Any, symbols: tuple) -> str:
-    same = str(value) in {str(s) for s in symbols}
-    if same:
+def _form(value: Any, symbols: tuple) -> str:
+    """What is wrong with the form of an answer, as a hint; empty for an answer that is only unforeseen."""
+    if str(value) in {str(s) for s in symbols}:
         return f" (the answer is of type {type(value).__name__}, the symbols are of type {type(symbols[0]).__name__})"
     if isinstance(value, float) and 0 < value < 1:
         return " (pass probabilities as a table with a column for each symbol)"
     return ""
+
+
+def _hint(value: Any, symbols: tuple, name: str) -> str:
+    if form := _form(value, symbols):
+        return form
+    if isinstance(value, str):
+        close = [s for s in symbols if isinstance(s, str) and _plain(s) == _plain(value)]
+        return f" ({value!r} differs from {close[0]!r} only in case or blanks)" if close else ""
+    if isinstance(value, (int, float)) and any(isinstance(s, (int, float)) for s in symbols):
+        return f" (if the answers are scores, calibrate with `from_scores`, or `mixent calibrate --score {name}`)"
+    return ""
+
+
+def _plain(text: str) -> str:
+    """Text without differences of case and blanks."""
+    return "".join(text.split()).casefold()
 
 
 def _joint_codes(symbols: np.ndarray, cells: np.ndarray, n_symbols: int, n_cells: int) -> np.ndarray:

@@ -18,6 +18,7 @@ from mixent.fusion.sources import Layout
 from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
 
+ROUNDING = 1e-6  # of a count of labels
 MIN_PROBABILITY = 1e-12  # of a class by a source: zero would override all other sources
 MIN_SHARPNESS = 0.1  # below it, the initial step of "min-divergence" is no longer increased
 MAX_CODE = 1 << 40  # codes of patterns are renumbered before they exceed it
@@ -69,6 +70,18 @@ class Batch:
     def soft(self) -> list[int]:
         """Sources with a distribution over their symbols for each item."""
         return [j for j, responses in enumerate(self.answers.responses) if responses.ndim == 2]
+
+    @cached_property
+    def calibrated_on_labels(self) -> list[int]:
+        """Sources that give probabilities, although the counts of their calibrations are those of labels."""
+        return [
+            j
+            for j, calibration in ((j, self.layout.calibrations[j]) for j in self.soft)
+            if calibration.cells is None
+            and calibration.edges is None
+            and calibration.line is None
+            and (np.abs(calibration.counts - np.round(calibration.counts)) <= ROUNDING).all()
+        ]
 
     @cached_property
     def order(self) -> np.ndarray:
@@ -152,8 +165,9 @@ class Batch:
         if len(np.unique(layout.root)) == layout.n_sources:
             return None
         n_answered = np.zeros((layout.n_sources, self.n_patterns))
-        np.add.at(n_answered, layout.root, self.answered.astype(float))
-        return 1.0 / (np.maximum(n_answered[layout.root], 1.0) * layout.share[:, None])
+        voting = layout.share[:, None] > 0
+        np.add.at(n_answered, layout.root, (self.answered & voting).astype(float))
+        return voting / (np.maximum(n_answered[layout.root], 1.0) * np.where(voting, layout.share[:, None], 1.0))
 
     def product_evidence(self, confusion: Array | None = None) -> Array:
         """(J, P, K) evidence for product rules: the copies with an answer share the vote of their group."""
@@ -176,6 +190,12 @@ class Batch:
         A = self.layout.confusion if confusion is None else confusion
         for j, responses in enumerate(self.answers.responses):
             self._evidence_of(j, responses, A[self.layout.slices[j]], out[j])
+        return out
+
+    def source_evidence(self, j: int, confusion: Array) -> Array:
+        """(P, K) log-likelihood ratios of one source with these rates (S_j, K); zero without an answer."""
+        out = np.zeros((self.n_patterns, self.layout.n_classes))
+        self._evidence_of(j, self.answers.responses[j], confusion, out)
         return out
 
     def _evidence_of(self, j: int, responses: np.ndarray, confusion: Array, out: Array) -> None:
@@ -208,7 +228,7 @@ class Batch:
         """
         source, calibration = self.layout.sources[j], self.layout.calibrations[j]
         classes, symbols = self.layout.classes.tolist(), calibration.symbols
-        if not source.as_is or calibration.cells is not None or calibration.edges is not None:
+        if not source.as_is or calibration.cells is not None or calibration.edges is not None or calibration.ordinal:
             return None
         used = {symbol for symbol, total in zip(symbols, calibration.counts.sum(axis=0)) if total > 0}
         seen = {label for label, has_rows in zip(calibration.classes, calibration.seen) if has_rows}
@@ -223,18 +243,18 @@ class Batch:
         layout = self.layout
         out = np.zeros((layout.n_sources, self.n_patterns, layout.n_classes))
         for j, responses in enumerate(self.answers.responses):
-            class_of = self._class_of_symbol(j)
+            class_of = self.class_of_symbol(j)
             codes = responses if responses.ndim == 1 else np.where(self.answered[j], responses.argmax(axis=1), -1)
             classes = np.where(codes >= 0, class_of[codes], -1)
             voted = np.flatnonzero(classes >= 0)
             out[j, voted, classes[voted]] = 1.0
         return out
 
-    def _class_of_symbol(self, j: int) -> np.ndarray:
-        """(S_j,) class that each symbol is a vote for, -1 for none; for a bin of scores, the class of largest rate."""
+    def class_of_symbol(self, j: int) -> np.ndarray:
+        """(S_j,) class that each symbol is a vote for, -1 for none; for an ordered one, the class of largest rate."""
         calibration = self.layout.calibrations[j]
         classes = self.layout.classes.tolist()
-        if calibration.edges is not None:
+        if calibration.edges is not None or calibration.ordinal:
             return self.layout.confusion[self.layout.slices[j]].argmax(axis=1)
         class_of = np.array([classes.index(s) if s in classes else -1 for s in calibration.symbols])
         return np.repeat(class_of, 1 if calibration.cells is None else len(calibration.cells))

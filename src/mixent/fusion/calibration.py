@@ -18,10 +18,19 @@ from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.data import listed, read_labels
 from mixent.fusion.reading import alphabet_of, by_name, counts_by_name, read_names, read_numbers, read_values
-from mixent.fusion.scales import bin_names, equal_mass_edges, fitted_line, fitted_scale, line_pmf
+from mixent.fusion.scales import (
+    bin_names,
+    equal_mass_edges,
+    fitted_line,
+    fitted_scale,
+    line_pmf,
+    midpoints,
+    monotone_counts,
+)
 
 JEFFREYS = 0.5  # pseudo-counts of every symbol in every class
 BINS = 10  # of scores
+MAX_STEPS = 20  # different values of an ordinal score that have a symbol each
 ASSUMED_ACCURACY = 0.7  # of a source without calibration
 ASSUMED_ROWS = 2.0  # rows of each class that the assumption is equivalent to
 
@@ -34,6 +43,7 @@ class Options(TypedDict, total=False):
     copy_of: str
     smoothing: float
     context: bool
+    ordinal: bool
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,6 +95,12 @@ class Calibration(Result):
         (Pal 2006, section 6.4) instead of together with it.
     smoothing : float, default=0.5
         Pseudo-count of every symbol in every class, divided equally among the cells; 0.5 is Jeffreys' prior.
+    ordinal : bool, default=False
+        Whether the symbols are in increasing order, such as grades from 1 to 5, and the likelihood ratios of the
+        classes are monotone in them. For two classes, the smoothed counts are those of maximum likelihood under this
+        constraint (pool-adjacent-violators); for several, the classes above each class have a share that increases with
+        the symbol, with the classes in the order of their mean symbol (isotonic distributional regression). Cannot be
+        combined with cells, line or scale.
 
     Examples
     --------
@@ -106,6 +122,7 @@ class Calibration(Result):
     cells: tuple | None = None
     context: bool = False
     smoothing: float = JEFFREYS
+    ordinal: bool = False
 
     def __post_init__(self) -> None:
         for name in ("classes", "symbols", "cells"):
@@ -120,6 +137,10 @@ class Calibration(Result):
         object.__setattr__(self, "scale", self._read_scale())
         if not isinstance(self.context, (bool, np.bool_)) or (self.context and self.cells is None):
             raise ValueError(f"context must be True or False, and can be True only with cells; got {self.context!r}")
+        if not isinstance(self.ordinal, (bool, np.bool_)):
+            raise ValueError(f"ordinal must be True or False; got {self.ordinal!r}")
+        if self.ordinal and not (self.cells is None and self.line is None and self.scale is None):
+            raise ValueError("ordinal=True cannot be combined with cells, line or scale; use only one of them")
         for name in ("calibration_set", "copy_of"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, str) and value):
@@ -213,9 +234,17 @@ class Calibration(Result):
         pooled = self.counts.sum(axis=0)
         seen = self.seen.reshape(-1, *[1] * pooled.ndim)
         n_cells = 1 if self.cells is None else len(self.cells)
-        counts = np.where(seen, self.counts, pooled) + self.smoothing / n_cells
+        counts = self.restricted(np.where(seen, self.counts, pooled) + self.smoothing / n_cells)
         axes = (1,) if self.context else tuple(range(1, counts.ndim))
         return counts / counts.sum(axis=axes, keepdims=True)
+
+    def restricted(self, counts: Array) -> Array:
+        """(K, V) counts with monotone likelihood ratios if the symbols are ordinal; otherwise the counts."""
+        if not self.ordinal:
+            return counts
+        out = counts.copy()
+        out[self.seen] = monotone_counts(counts[self.seen])
+        return out
 
     @property
     def class_prior(self) -> Array:
@@ -265,7 +294,7 @@ class Calibration(Result):
         symbols : list of labels, optional
             Default: the classes.
         **options
-            `priors`, `calibration_set`, `copy_of`, `smoothing`: see `Calibration`.
+            `priors`, `calibration_set`, `copy_of`, `smoothing`, `ordinal`: see `Calibration`.
 
         Returns
         -------
@@ -367,6 +396,10 @@ class Calibration(Result):
         if labels.codes is None:
             raise ValueError("y_true must be labels; got probabilities")
         classes = tuple(labels.classes.tolist())
+        if fields.get("ordinal") and symbols is None:
+            raise ValueError(
+                "ordinal=True requires symbols, all possible answers in increasing order; for numbers use `from_scores`"
+            )
         alphabet = classes if symbols is None else tuple(symbols)
         answers = by_name(predictions, alphabet, "the source")
         if symbols is None and answers.ndim == 1:
@@ -455,7 +488,8 @@ class Calibration(Result):
     ) -> Self:
         """Calibration from scores of labelled rows, with bins of the score as symbols.
 
-        By default the bins have equal mass, with all classes weighted equally.
+        By default the bins have equal mass, with all classes weighted equally. With `ordinal=True`, a score of at most
+        20 different values has a bin for each value, and the likelihood ratios are monotone in the score.
 
         Parameters
         ----------
@@ -486,8 +520,12 @@ class Calibration(Result):
             raise ValueError("scores must contain at least one finite number")
         if ratio:
             return cls._logistic(y_true, values, finite, **options)
-        edges = equal_mass_edges(y_true, values, finite, bins) if edges is None else np.asarray(edges, dtype=float)
-        symbols = bin_names(edges)
+        steps = np.unique(values[finite])
+        if edges is None and options.get("ordinal") and len(steps) <= MAX_STEPS:
+            edges, symbols = midpoints(steps), tuple(int(v) if v.is_integer() else v for v in steps.tolist())
+        else:
+            edges = equal_mass_edges(y_true, values, finite, bins) if edges is None else np.asarray(edges, dtype=float)
+            symbols = bin_names(edges)
         codes = np.searchsorted(edges, values, side="right")
         answered = ~np.isnan(values)  # an infinite score lies in the first or the last bin
         answers = np.array([symbols[c] if ok else None for c, ok in zip(codes, answered)], dtype=object)

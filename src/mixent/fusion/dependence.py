@@ -66,15 +66,17 @@ def dependence(marginals: Marginals) -> Dependence:
     if untested:
         scores.fill(z, cov, untested)
     pairs = Pairs(_correlation(cov, std), z, std)
-    originals = np.unique(layout.root)
+    originals = np.unique(layout.root[layout.share > 0])
     evidence_std = _evidence_std(layout, marginals.prior)
     n_effective = effective_number(pairs.part(originals))
     return Dependence(z, pairs.correlation, n_effective, overall.z(marginals), evidence_std)
 
 
 def pairs_to_test(layout: Layout) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Pairs that are tested individually, and the other pairs; without copies and sources with a context."""
-    plain = [j for j, n in enumerate(layout.n_groups) if n == 1]
+    """Pairs that are tested individually, and the other pairs; without copies, sources with
+    a context, and sources that are left out.
+    """
+    plain = [j for j, n in enumerate(layout.n_groups) if n == 1 and layout.share[j] > 0]
     pairs = [(i, j) for t, i in enumerate(plain) for j in plain[:t] if layout.root[i] != layout.root[j]]
     if len(pairs) <= MAX_PAIRS:
         return pairs, []

@@ -15,7 +15,7 @@ from mixent.base.text import class_name, count, listing
 from mixent.fusion.answers import AnswersLike, LongAnswers
 from mixent.fusion.decisions import Decisions, answer_text, changed_cases, decisions
 from mixent.fusion.facts import fusion_facts
-from mixent.fusion.messages import drifted_sources
+from mixent.fusion.messages import fault_text
 
 if TYPE_CHECKING:
     from mixent.fusion.estimator import Fuser
@@ -38,7 +38,7 @@ def describe_fusion(fuser: Fuser) -> Document:
         Section("Class priors", _priors(fuser, facts)),
         Section("Sources", _sources(fuser, facts)),
         Section("Dependence between sources", _dependence(fuser, facts)),
-        Section("Drift of sources", _drift(fuser)),
+        Section("Tests of the sources", _tests(fuser, facts)),
         Section("Differences from the majority", _changed(fuser)),
         Section("Calibrations", _calibrations(fuser, facts)),
         Section(CONVERGENCE, _convergence(fuser, facts)),
@@ -107,38 +107,50 @@ def _sources(fuser: Fuser, facts: Facts) -> list[Content]:
     rows: list[list[Cell]] = []
     for source in sources:
         accuracy = None if source["accuracy"] is None else Number(_percent(source["accuracy"]))
-        bits = None if source["information_bits"] is None else Number(f"{source['information_bits']:.2f}")
         trust = [Number(f"{source['trust']:.2f}")] if weighted else []
-        p = (
-            None
-            if source["drift_p_value"] is None
-            else Number(f"{source['drift_p_value']:.2g}", best=source["drifted"])
-        )
         answered = Number(_percent(source["answered"]))
-        rows.append([source["name"], source["answers"], answered, accuracy, bits, *trust, p])
+        bits = [_bits(source["information_bits"]), _bits(source["contribution_bits"])]
+        rows.append([source["name"], source["answers"], answered, accuracy, bits[0], *trust, bits[1]])
     caption = (
         "Accuracy: balanced accuracy on the calibration rows. Information: mutual information between answer and class "
-        f"at equal class priors, in bits (at most {np.log2(len(facts['classes'])):.2f}). Drift p: p-value of the drift "
-        "test below"
+        f"at equal class priors, in bits (at most {np.log2(len(facts['classes'])):.2f}). Contribution: expected "
+        "information of an answer at the class priors of this batch, in bits, times the trust weight"
     )
     trust_head = ["trust"] if weighted else []
-    header = ["source", "answers", "answered (%)", "accuracy (%)", "information", *trust_head, "drift p"]
-    content: list[Content] = [Table(caption, header, rows)]
+    header = ["source", "answers", "answered (%)", "accuracy (%)", "information", *trust_head, "contribution"]
+    content: list[Content] = [Paragraph(contribution_text(facts)), Table(caption, header, rows)]
     if not weighted:
         return content
-    content.insert(0, Paragraph(_trust_text(facts["method"])))
+    content.insert(1, Paragraph(_trust_text(facts["method"])))
     if len(sources) <= MAX_SOURCES and any(source["trust"] != 1 for source in sources):
         alt = ", ".join(f"{source['name']} {source['trust']:.2f}" for source in sources)
         content.append(Figure(lambda: _display("TrustDisplay", fuser), f"Trust weights: {alt}."))
     return content
 
 
+def _bits(value: float | None) -> Number | None:
+    return None if value is None else Number(f"{value:.2f}")
+
+
+def contribution_text(facts: Facts) -> str:
+    """Which source contributes most, and which least, in a sentence."""
+    known = [source for source in facts["sources"] if source["contribution_bits"] is not None]
+    if not known:
+        return "No source answered."
+    most, least = (f(known, key=lambda source: source["contribution_bits"]) for f in (max, min))
+    text = f"An answer of {most['name']} contributes {most['contribution_bits']:.2f} bits to the posterior on average"
+    return text + (
+        "." if most is least else f", the most of all sources; one of {least['name']} {least['contribution_bits']:.2f}."
+    )
+
+
 def _trust_text(method: str) -> str:
     if method in ("product", "ml-product"):
         return "Each source has one vote in the product; declared copies share one vote."
     return (
-        "The trust weight of a source is the exponent of its likelihood ratio in the posteriors. It is about one for "
-        "an independent source, and near zero for a source that duplicates others or does not match its calibration."
+        "The trust weight of a source is the exponent of its likelihood ratio in the posteriors, not its quality: it "
+        "is about one for an independent source, and near zero for a source that duplicates others. A source that is "
+        "close to chance can have a large weight without any influence."
     )
 
 
@@ -170,31 +182,38 @@ def _dependence(fuser: Fuser, facts: Facts) -> list[Content]:
     return content
 
 
-def _drift(fuser: Fuser) -> list[Content]:
+def _tests(fuser: Fuser, facts: Facts) -> list[Content]:
     if not fuser.drift_:
         return [Paragraph("Not tested, because there are too many sources or classes.")]
-    layout, drifted = fuser._first_layout, drifted_sources(fuser)
+    layout = fuser._first_layout
+    suspected = {name for fault in fuser.faults_ for name in fault.sources}
     rows: list[list[Cell]] = []
-    for name, calibration in zip(layout.names, layout.calibrations):
-        test = fuser.drift_[name]
-        if not np.isfinite(test.p_value):
-            rows.append([name, "not tested", None, None, None])
-            continue
-        v = int(np.abs(test.observed - test.expected).argmax())
-        shares = [Number(_percent(share), best=name in drifted) for share in (test.observed[v], test.expected[v])]
-        rows.append([name, answer_text(calibration, v), *shares, Number(f"{test.p_value:.2g}", best=name in drifted)])
-    text = (
-        f"Significant drift: {listing(drifted)} (the smallest p-value first). A single drifted source can affect the "
-        "tests of the others."
-        if drifted
-        else "No significant drift."
-    )
+    for name, calibration, source in zip(layout.names, layout.calibrations, facts["sources"]):
+        test, agreement, best = fuser.drift_[name], fuser.agreement_[name], name in suspected
+        cells: list[Cell] = ["not tested", None, None, None]
+        if np.isfinite(test.p_value):
+            v = int(np.abs(test.observed - test.expected).argmax())
+            shares = [Number(_percent(share), best=best) for share in (test.observed[v], test.expected[v])]
+            cells = [answer_text(calibration, v), *shares, Number(f"{test.p_value:.2g}", best=best)]
+        agrees: list[Cell] = [None, None]
+        if np.isfinite(agreement.p_value):
+            agrees = [Number(f"{agreement.z:.1f}", best=best), Number(f"{agreement.p_value:.2g}", best=best)]
+        fault = source["fault"]
+        verdict = fault["kind"] if fault else "this one or another" if best else ""
+        rows.append([name, *cells, *agrees, verdict])
+    texts = [fault_text(fuser, fault) for fault in fuser.faults_]
+    p_values = [source[f"{test}_p_value"] for source in facts["sources"] for test in ("drift", "agreement")]
+    tested = any(p is not None for p in p_values)
+    none = "No source contradicts the others." if tested else "No source can be tested against the others."
+    text = " ".join(f"{text[0].upper()}{text[1:]}." for text in texts) or none
     caption = (
-        "For each source, the answer whose observed share differs most from the expected share, in percent. The "
-        "expected share follows from the calibration at the class priors estimated from the other sources. "
-        "Significance is corrected for the number of sources (Holm)"
+        "Each source is tested against all others: the shares of its answers (the one that differs most is listed, in "
+        "percent; the expected share follows from the calibration at the class priors estimated from the other "
+        "sources), and its agreement with their votes (z: in excess of that of independent sources, in standard "
+        "errors; p of a smaller agreement). Significance is corrected for the number of tests (Holm)"
     )
-    return [Paragraph(text), Table(caption, ["source", "answer", "observed", "expected", "p"], rows)]
+    header = ["source", "answer", "observed", "expected", "p", "agreement z", "agreement p", "fault"]
+    return [Paragraph(text), Table(caption, header, rows)]
 
 
 def _changed(fuser: Fuser) -> list[Content]:
@@ -279,15 +298,17 @@ def _matrices(fuser: Fuser) -> list[Content]:
     if layout.n_sources > MAX_MATRICES:
         return []
     out: list[Content] = []
-    for name, calibration in zip(layout.names, layout.calibrations):
+    for j, (name, calibration) in enumerate(zip(layout.names, layout.calibrations)):
         if len(calibration.symbols) > MAX_SYMBOLS or calibration.cells is not None:
             continue
+        relearned = j in fuser._fitted_layout.relearned
+        used = fuser._fitted_layout.calibrations[j] if relearned else calibration
         rows: list[list[Cell]] = [
             [class_name(label), *(Number(_percent(p)) for p in rates)]
-            for label, rates in zip(calibration.classes, calibration.confusion)
+            for label, rates in zip(used.classes, used.confusion)
         ]
-        header = ["class", *map(str, calibration.symbols)]
-        out.append(Table(f"Confusion matrix of {name}, in percent of each class", header, rows))
+        header, whence = ["class", *map(str, used.symbols)], ", re-estimated from the batch" * relearned
+        out.append(Table(f"Confusion matrix of {name}{whence}, in percent of each class", header, rows))
     return out
 
 

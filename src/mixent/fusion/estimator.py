@@ -21,12 +21,12 @@ from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.driver import Status
 from mixent.data import read_labels, row_weights
 from mixent.data.frames import is_frame, unwrapped
-from mixent.fusion.answers import Answers, AnswersLike, Column, LongAnswers, read_answers
+from mixent.fusion.answers import UNKNOWN, Answers, AnswersLike, Column, LongAnswers, read_answers, with_symbols
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import Marginals, all_marginals, prior_shift_test
 from mixent.fusion.calibration import Calibration
 from mixent.fusion.dependence import Dependence, dependence
-from mixent.fusion.drift import Drift, drift
+from mixent.fusion.faults import SourceTests, repaired, source_tests
 from mixent.fusion.learning import default_calibrations, with_labels
 from mixent.fusion.messages import fit_warnings
 from mixent.fusion.methods import METHODS, PSEUDO_ITEMS, Fit, Settings, Task, window_prior
@@ -35,8 +35,6 @@ from mixent.fusion.sources import Layout, Source
 from mixent.warn import warn
 
 ITERATIVE = ("auto", "ml-product", "ml-sum", "composite", "trimmed-mean", "min-divergence", "dawid-skene")
-MAX_DRIFT_TESTS = 64  # sources; each test needs an estimate of the priors from all other sources
-MAX_DRIFT_COST = 1e7  # sources squared times classes cubed, likewise
 
 
 class Fuser(Estimator):
@@ -59,8 +57,10 @@ class Fuser(Estimator):
     * "dawid-skene": the log-likelihood of the batch over the class priors and the confusion matrices [3]_, with the
       calibration counts as Dirichlet priors.
     * "majority", "sum" and "product" are fixed rules [4]_; "trimmed-mean" is a mean without the extremes.
-    * "auto" uses "dawid-skene" if the calibrations are assumptions; otherwise "discounted" if the sources agree
-      significantly more often than their confusion matrices imply, and "ml-product" if they do not.
+    * "auto" leaves out a source whose answers turn out to be random, and re-estimates the confusion matrix of any other
+      faulty source from the batch (`faults_`). It uses "dawid-skene" if the calibrations are assumptions; otherwise
+      "discounted" if the sources agree significantly more often than their confusion matrices imply, and "ml-product"
+      if they do not.
 
     Parameters
     ----------
@@ -71,6 +71,7 @@ class Fuser(Estimator):
 "discounted", "trimmed-mean", "dawid-skene"}, default="auto"
         Method of combination, see above.
     class_prior : "training", "uniform", (K,) array or dict of label -> probability, default="training"
+        A list or an array is in the order of the classes of the calibrations, which must be the same for all of them.
         Class priors of the fixed rules, initial values of the others, and the null hypothesis of `prior_shift_`.
         "training": the mean of the class priors of the training sets, weighted by their numbers of rows.
     missing_class_safe : bool, default=True
@@ -83,6 +84,10 @@ class Fuser(Estimator):
         Stop when `gap_` is below this value, in nats per item; only used with method="min-divergence".
     max_iter : int, default=5000
         Maximum number of iterations of the optimizer.
+    unknown : {"ignore", "symbol", "error"}, default="ignore"
+        What is done with an answer that is not among the symbols of the calibration. "ignore": it is no answer, with a
+        warning (`mixent.DataWarning`). "symbol": in `fit`, it becomes a further symbol without calibration rows, which
+        "dawid-skene" and labelled items can learn; later, as for "ignore". "error": a ValueError.
 
     Attributes
     ----------
@@ -112,7 +117,11 @@ class Fuser(Estimator):
         Dependence of pairs of sources: `z`, `correlation`, and `n_effective`, the effective number of independent
         sources.
     drift_ : dict of name -> Drift
-        Test of the answers of each source against its calibration.
+        Test of the histogram of each source against its calibration.
+    agreement_ : dict of name -> Agreement
+        Test of the agreement of each source with the others against its calibration.
+    faults_ : tuple of Fault
+        Sources that contradict the others according to these tests: name, test, p-value and kind of the fault.
     prior_shift_ : PriorShiftTest
         Test whether the class priors of the batch differ from `class_prior`.
     objective_ : float or None
@@ -182,6 +191,7 @@ class Fuser(Estimator):
         confidence: float = 0.95,
         tol: float = 1e-4,
         max_iter: int = 5000,
+        unknown: str = "ignore",
     ) -> None:
         self.sources = sources
         self.method = method
@@ -191,6 +201,7 @@ class Fuser(Estimator):
         self.confidence = confidence
         self.tol = tol
         self.max_iter = max_iter
+        self.unknown = unknown
 
     def fit(self, answers: AnswersLike, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the class priors of a batch and the posteriors of its items.
@@ -212,7 +223,7 @@ class Fuser(Estimator):
         self
         """
         layout = self._layout(answers, y)
-        checked = read_answers(layout, answers)
+        checked = read_answers(layout, answers, self.unknown)
         self.items_ = answers.items if isinstance(answers, LongAnswers) else None
         return self._fit(layout, checked, y, sample_weight)
 
@@ -233,10 +244,10 @@ class Fuser(Estimator):
             `posterior_` and `labels_` are None.
         """
         batch, n = None, 0
-        layout = None if self.sources is None else Layout.of(self.sources)
+        layout = None
         for table in blocks:
             layout = layout or self._layout(table, None)
-            part = Batch.of(layout, read_answers(layout, table))
+            part = Batch.of(layout, read_answers(layout, table, self.unknown))
             n += len(part.weight) if part.pattern_of is None else len(part.pattern_of)
             batch = part if batch is None else batch.joined(part)
         if layout is None or batch is None or not n:
@@ -266,7 +277,7 @@ class Fuser(Estimator):
         if not hasattr(self, "_batch"):
             return self.fit(answers, y, sample_weight=sample_weight)
         layout, previous, n_previous = self._first_layout, self._batch, self.n_items_
-        checked = read_answers(layout, answers)
+        checked = read_answers(layout, answers, self.unknown)
         labels = self._label_codes(layout, y, checked.n_items)
         weight = row_weights(sample_weight, checked.n_items)
         batch = previous.joined(Batch(layout, checked, weight, labels))
@@ -290,9 +301,11 @@ class Fuser(Estimator):
         return self
 
     def _layout(self, answers: AnswersLike, y: ArrayLike | None) -> Layout:
-        if self.sources is not None:
-            return Layout.of(self.sources)
-        return Layout.of(_uncalibrated(answers, y))
+        check_choice("unknown", self.unknown, UNKNOWN)
+        if self.sources is None:
+            return Layout.of(_uncalibrated(answers, y))
+        layout = Layout.of(self.sources)
+        return with_symbols(layout, answers) if self.unknown == "symbol" else layout
 
     def _label_codes(self, layout: Layout, y: ArrayLike | None, n: int) -> np.ndarray:
         """(n,) indices of the classes of labelled items, -1 for the others."""
@@ -312,12 +325,15 @@ class Fuser(Estimator):
         original = Batch(
             replace(layout, unanswered=unanswered), batch.answers, batch.weight, batch.labels, batch.pattern_of
         )
+        tests = source_tests(original, 1 - self.confidence)
+        if self.method == "auto":
+            original = repaired(original, tests)
         layout = with_labels(original)
         _refuse_unseen_class(layout)
         batch = replace(original, layout=layout)
         task = self._task(batch, settings, original.layout.counts)
         fit = METHODS[self.method](task)
-        self._set_fit(task, fit, original)
+        self._set_fit(task, fit, tests)
         if fit.run is not None and fit.run.status is Status.MAX_PASSES:
             warn(fit.run.message, ConvergenceWarning)
 
@@ -325,7 +341,7 @@ class Fuser(Estimator):
         diagnosis = Diagnosis(all_marginals(batch))
         return Task(batch, diagnosis.marginals, settings, lambda: diagnosis.dependence, counts)
 
-    def _set_fit(self, task: Task, fit: Fit, original: Batch) -> None:
+    def _set_fit(self, task: Task, fit: Fit, tests: SourceTests) -> None:
         batch, layout = task.batch, task.batch.layout
         self._fitted, self._fitted_layout, self.rule_ = fit, layout, fit.rule
         self.classes_, self.method_ = layout.classes, fit.method
@@ -338,14 +354,14 @@ class Fuser(Estimator):
         trust = getattr(fit.rule, "trust", None)
         self.trust_ = None if trust is None else dict(zip(layout.names, trust.tolist()))
         self.confusion_ = _by_source(layout, fit)
-        self._set_diagnostics(task, original)
+        self._set_diagnostics(task, tests)
 
-    def _set_diagnostics(self, task: Task, original: Batch) -> None:
-        """Estimates and tests of priors and sources; `original` has the calibrations without the labelled items."""
+    def _set_diagnostics(self, task: Task, tests: SourceTests) -> None:
+        """Estimates and tests of priors and sources; the `tests` use the calibrations without the labelled items."""
         batch, settings = task.batch, task.settings
         self.dependence_ = task.dependence()
         self.prior_estimate_ = task.marginals.estimate(self.dependence_.correlation, self.confidence)
-        self.drift_ = _drift_tests(original, self.dependence_.correlation)
+        self.drift_, self.agreement_, self.faults_ = tests.drift, tests.agreement, tests.faults
         n_rows = self._first_layout.n_training if _is_training(self.class_prior) else np.inf
         n, gain = float(batch.weight.sum()), _gain(batch, settings.prior)
         self.prior_shift_ = prior_shift_test(self.prior_estimate_, settings.prior, n_rows, n, gain, self.confidence)
@@ -381,7 +397,7 @@ class Fuser(Estimator):
 
     def _reference_prior(self, layout: Layout) -> Array:
         """(K,) class priors from `class_prior`."""
-        given = read_class_prior(self.class_prior, layout.classes, words=("training", "uniform"))
+        given = read_class_prior(layout.in_order(self.class_prior), layout.classes, words=("training", "uniform"))
         if given is not None:
             return given
         if not _is_training(self.class_prior):
@@ -407,7 +423,7 @@ class Fuser(Estimator):
         return batch.items(self.rule_.posterior(batch))
 
     def _new(self, answers: AnswersLike) -> Batch:
-        checked = read_answers(self._fitted_layout, answers)
+        checked = read_answers(self._fitted_layout, answers, self.unknown)
         if checked.n_items == 0:
             raise ValueError("the answers must contain at least one item; got none")
         return Batch.of(self._fitted_layout, checked)
@@ -441,7 +457,8 @@ class Fuser(Estimator):
         """
         check_is_fitted(self, "rule_")
         columns = {name: _as_column(value) for name, value in answers.items()}
-        batch = Batch(self._fitted_layout, read_answers(self._fitted_layout, columns), np.ones(1), np.full(1, -1))
+        checked = read_answers(self._fitted_layout, columns, self.unknown)
+        batch = Batch(self._fitted_layout, checked, np.ones(1), np.full(1, -1))
         return dict(zip(self.classes_.tolist(), self.rule_.posterior(batch)[0].tolist()))
 
     def explain(self, answers: AnswersLike) -> Array:
@@ -491,7 +508,7 @@ class Fuser(Estimator):
         self.rule_ = self.rule_.with_prior(window_prior(task, self.method_, self.rule_))
         self.prior_ = self.rule_.prior
         original = Batch(self._first_layout, batch.answers, batch.weight, batch.labels, batch.pattern_of)
-        self._set_diagnostics(task, original)
+        self._set_diagnostics(task, source_tests(original, 1 - self.confidence))
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -513,16 +530,6 @@ class Fuser(Estimator):
             shifted_priors=yes("estimated in `fit`; `update_prior` for streams"),
             saved=YES,
         )
-
-
-def _drift_tests(batch: Batch, correlation: Array) -> dict[str, Drift]:
-    """Drift tests on the unlabelled items; labelled items are part of the calibrations."""
-    layout = batch.layout
-    if layout.n_sources > MAX_DRIFT_TESTS or layout.n_sources**2 * layout.n_classes**3 > MAX_DRIFT_COST:
-        return {}
-    unlabelled = np.flatnonzero(batch.labels < 0)
-    marginals = all_marginals(batch if len(unlabelled) == batch.n_patterns else batch.part(unlabelled))
-    return {name: drift(marginals, j, correlation) for j, name in enumerate(layout.names)}
 
 
 def _refuse_unseen_class(layout: Layout) -> None:

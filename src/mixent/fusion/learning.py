@@ -34,14 +34,15 @@ def with_labels(batch: Batch) -> Layout:
             counts, prior = calibration.counts + added[rows], calibration.class_prior
             sources.append(replace(source, calibration=replace(calibration, counts=counts, priors=prior)))
             continue
-        counts = np.zeros((len(classes), *calibration.counts.shape[1:]))
-        counts[rows] = calibration.counts
-        counts += added.reshape(counts.shape)
+        rows += [k for k in range(len(classes)) if k not in rows]  # its own classes first, in their order
+        n_own = len(calibration.classes)
+        counts = added[rows].reshape(len(classes), *calibration.counts.shape[1:])
+        counts[:n_own] += calibration.counts
         prior = np.zeros(len(classes))
-        prior[rows] = calibration.class_prior  # the probabilities contain the class priors of the training
-        updated = replace(calibration, classes=tuple(classes), counts=counts, priors=prior)
+        prior[:n_own] = calibration.class_prior  # the probabilities contain the class priors of the training
+        updated = replace(calibration, classes=tuple(classes[k] for k in rows), counts=counts, priors=prior)
         sources.append(replace(source, calibration=updated))
-    return Layout(layout.names, tuple(sources), layout.unanswered)
+    return replace(layout, sources=tuple(sources))
 
 
 def default_calibrations(columns: Mapping[str, Column], y: ArrayLike | None) -> dict[str, Calibration]:

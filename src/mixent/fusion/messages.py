@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mixent.base.multiple_tests import holm
-from mixent.base.text import count, percent
-from mixent.fusion.batch import Batch
+from mixent.base.text import count, listing, percent
+from mixent.fusion.batch import ROUNDING, Batch
 from mixent.fusion.decisions import answer_text
 from mixent.fusion.methods import MIN_ROWS
 from mixent.fusion.sources import Layout
 
 if TYPE_CHECKING:
     from mixent.fusion.estimator import Fuser
+    from mixent.fusion.faults import Fault
 
 MIN_BATCH = 50  # items; a smaller batch has a warning
 FEW_ROWS = 20  # calibration rows of a class; fewer have a warning
@@ -34,7 +34,7 @@ def fit_warnings(fuser: Fuser, layout: Layout, batch: Batch) -> list[str]:
     return [
         *_inconsistent(layout, batch),
         *_unanswered(layout, batch),
-        *_drifted(fuser),
+        *(fault_text(fuser, fault) for fault in fuser.faults_),
         *_dependent(fuser, layout),
         *([] if uncalibrated(layout) else _priors(fuser)),
         *_calibrations(layout),
@@ -46,7 +46,9 @@ def fit_warnings(fuser: Fuser, layout: Layout, batch: Batch) -> list[str]:
 def _inconsistent(layout: Layout, batch: Batch) -> list[str]:
     """Calibrations that do not match the answers, or each other."""
     out = []
-    for name, calibration, answers in zip(layout.names, layout.calibrations, batch.answers.responses):
+    for j, (name, calibration, answers) in enumerate(zip(layout.names, layout.calibrations, batch.answers.responses)):
+        if j in layout.relearned:
+            continue
         absent = [str(c) for c in layout.classes.tolist() if c not in calibration.classes]
         if absent:
             out.append(
@@ -55,10 +57,10 @@ def _inconsistent(layout: Layout, batch: Batch) -> list[str]:
             )
         if calibration.cells is not None or calibration.edges is not None or calibration.line is not None:
             continue
-        soft = bool((np.abs(calibration.counts - np.round(calibration.counts)) > 1e-6).any())
+        soft = bool((np.abs(calibration.counts - np.round(calibration.counts)) > ROUNDING).any())
         if soft and answers.ndim == 1 and (answers >= 0).any() and not uncalibrated(layout):
             out.append(f"source {name!r} gives labels, but was calibrated on probabilities; calibrate it on labels")
-        if not soft and answers.ndim == 2:
+        if j in batch.calibrated_on_labels:
             out.append(
                 f"source {name!r} gives probabilities, but was calibrated on labels; calibrate it on probabilities"
             )
@@ -80,31 +82,51 @@ def _unanswered(layout: Layout, batch: Batch) -> list[str]:
     return out
 
 
-def drifted_sources(fuser: Fuser) -> list[str]:
-    """Sources whose test of drift is significant after Holm's correction, the smallest p-value first."""
-    tested = sorted((d.p_value, -d.statistic, name) for name, d in fuser.drift_.items() if np.isfinite(d.p_value))
-    adjusted = holm([p for p, _, _ in tested])
-    return [name for (_, _, name), p in zip(tested, adjusted) if p < 1 - fuser.confidence]
+KINDS = {  # what the answers of a faulty source look like
+    "swapped": "its answers look swapped",
+    "random": "its answers look random",
+    "shifted threshold": "its answers look as if its threshold had been shifted",
+    "changed": "its confusion matrix has changed",
+}
 
 
-def _drifted(fuser: Fuser) -> list[str]:
-    names = drifted_sources(fuser)
-    if not names:
-        return []
-    first, layout = fuser.drift_[names[0]], fuser._first_layout
-    symbol = int(np.abs(first.observed - first.expected).argmax())
-    answer = answer_text(layout.calibrations[layout.names.index(names[0])], symbol)
-    out = [
-        f"source {names[0]!r} may have drifted: {percent(first.observed[symbol], 1)} of its answers are {answer!r}, "
-        f"whereas its calibration and the other sources imply {percent(first.expected[symbol], 1)} "
-        f"(p = {first.p_value:.2g})"
-    ]
-    if len(names) > 1:
-        others = ", ".join(map(repr, names[1:]))
-        out.append(
-            f"the drift test is also significant for {others}; a single drifted source can cause this, see drift_"
+def action(layout: Layout, name: str) -> str | None:
+    """What "auto" did with a faulty source: "left out", "re-estimated" or None."""
+    j = layout.names.index(name)
+    return "left out" if j in layout.left_out else "re-estimated" if j in layout.relearned else None
+
+
+def fault_text(fuser: Fuser, fault: Fault) -> str:
+    """A fault, the evidence for it and what was done, in a sentence."""
+    name, p = fault.sources[0], "p < 1e-300" if fault.p_value < 1e-300 else f"p = {fault.p_value:.2g}"
+    if fault.kind is None:
+        names = listing([*map(repr, fault.sources)])
+        return (
+            f"one of the sources {names} contradicts its calibration ({p}), but the answers do not show which; label "
+            "some items to find out"
         )
-    return out
+    done = {
+        "left out": "it is left out",
+        "re-estimated": "its confusion matrix is re-estimated from the batch",
+        None: "its answers are used with the calibration nevertheless",
+    }[action(fuser._fitted_layout, name)]
+    return (
+        f"source {name!r} contradicts the other sources: {KINDS[fault.kind]} ({_evidence(fuser, fault)}, {p}); {done}"
+    )
+
+
+def _evidence(fuser: Fuser, fault: Fault) -> str:
+    name, layout = fault.sources[0], fuser._first_layout
+    if fault.test == "agreement":
+        z = fuser.agreement_[name].z
+        return f"it agrees with them less often than its calibration implies, by {-z:.1f} standard errors"
+    test = fuser.drift_[name]
+    symbol = int(np.abs(test.observed - test.expected).argmax())
+    answer = answer_text(layout.calibrations[layout.names.index(name)], symbol)
+    return (
+        f"{percent(test.observed[symbol], 1)} of its answers are {answer!r}, whereas its calibration and the other "
+        f"sources imply {percent(test.expected[symbol], 1)}"
+    )
 
 
 def _dependent(fuser: Fuser, layout: Layout) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.data import listed, missing_mask
 from mixent.ensemble.pmfs import one_hot, pmf
+from mixent.warn import warn_notes
 
 MAX_FRACTIONS = 10  # different non-integer numbers among labels
 
@@ -54,7 +56,22 @@ def alphabet_of(answers: np.ndarray, classes: tuple) -> tuple:
             f"answers and labels must have the same type; got the answer {next(iter(distinct))!r} and the label "
             f"{classes[0]!r}"
         )
+    if ordered_integers(distinct, classes):
+        warn_notes(
+            [
+                f"the answers {listed(sorted(distinct))} are whole numbers, of which two or more are no class; they "
+                "are counted as labels without an order. If they are scores, use `Calibration.from_scores` with "
+                "ordinal=True; if not, pass all possible answers as symbols"
+            ]
+        )
     return tuple(sorted_labels(distinct | set(classes) if distinct & set(classes) else distinct))
+
+
+def ordered_integers(answers: Iterable[Any], classes: Iterable[Any]) -> bool:
+    """Whether answers are probably scores: three or more different whole numbers, two or more of which are no class."""
+    distinct = set(answers)
+    whole = all(isinstance(v, (int, float)) and not isinstance(v, bool) and float(v).is_integer() for v in distinct)
+    return whole and len(distinct) >= 3 and len(distinct - set(classes)) >= 2
 
 
 def read_values(answers: np.ndarray, symbols: Any, name: str) -> tuple[tuple, Array]:

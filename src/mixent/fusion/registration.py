@@ -17,6 +17,7 @@ from mixent.fusion.dependence import Dependence
 from mixent.fusion.describe import describe_fusion, on_answers
 from mixent.fusion.drift import Drift
 from mixent.fusion.estimator import Fuser
+from mixent.fusion.faults import Agreement, Fault
 from mixent.fusion.frozen import LogLinear, Mean, MeanRatio, Vote, Weighted
 from mixent.fusion.sources import Layout, Source
 
@@ -68,8 +69,12 @@ def with_derived(fuser: Fuser) -> tuple[()]:
     """Check the posteriors of a loaded file and recompute the labels."""
     posterior, classes = fuser.posterior_, fuser.classes_
     valid = posterior is None or (posterior.ndim == 2 and posterior.shape[1] == len(classes))
-    if not valid or not all(isinstance(test, Drift) for test in fuser.drift_.values()):
-        raise ValueError("posterior_ must have a column for each class, and drift_ must contain tests of drift")
+    if not valid:
+        raise ValueError("posterior_ must have a column for each class")
+    named = {name for fault in fuser.faults_ for name in getattr(fault, "sources", [None])}
+    tests = [*fuser.drift_.values(), *fuser.agreement_.values()]
+    if not all(isinstance(test, Drift | Agreement) for test in tests) or not named <= set(fuser._fitted_layout.names):
+        raise ValueError("drift_ and agreement_ must contain tests, and faults_ faults of the sources")
     fuser.labels_ = None if posterior is None else classes[posterior.argmax(axis=1)]
     items = getattr(fuser, "items_", None)
     fuser.items_ = items if items is None else items.astype(object)
@@ -91,6 +96,8 @@ register(
         "prior_estimate_": PriorEstimate,
         "dependence_": Dependence,
         "drift_": dict,
+        "agreement_": dict,
+        "faults_": tuple,
         "prior_shift_": PriorShiftTest,
         "warnings_": list,
         "_batch": Batch,
@@ -120,8 +127,17 @@ register(
             "overall_z": free(""),
             "std": free("J"),
         },
+        Agreement: {"excess": free(""), "z": free(""), "p_value": free("")},
+        Fault: {"p_value": real("", 0.0)},
         Drift: {"observed": free("s"), "expected": free("s"), "statistic": free(""), "p_value": free("")},
-        Layout: Part({"unanswered": index("u", below="J")}, sources),
+        Layout: Part(
+            {
+                "unanswered": index("u", below="J"),
+                "left_out": index("l", below="J"),
+                "relearned": index("r", below="J"),
+            },
+            sources,
+        ),
         PriorShiftTest: {"statistic": free(""), "p_value": free(""), "robust_p_value": free("")},
         PriorEstimate: {
             **dict.fromkeys(("prior", "low", "high", "batch_std", "calibration_std"), free("C")),

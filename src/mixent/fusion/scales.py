@@ -1,6 +1,6 @@
 """Conversion of scores and probabilities to likelihood ratios, fitted to labelled rows.
 
-Scores are binned or converted by logistic regression; probabilities are rescaled.
+Scores are binned, made monotone or converted by logistic regression; probabilities are rescaled.
 """
 
 from __future__ import annotations
@@ -72,6 +72,38 @@ def equal_mass_edges(y_true: ArrayLike, scores: Array, finite: np.ndarray, bins:
     below = np.cumsum(mass[order]) - mass[order] / 2
     quantiles = np.linspace(0, 1, bins + 1)[1:-1] * mass.sum()
     return np.unique(np.interp(quantiles, below, scores[used][order]))
+
+
+def midpoints(values: Array) -> Array:
+    """Edges half-way between adjacent values, so that every value has a bin of its own."""
+    return (values[1:] + values[:-1]) / 2
+
+
+def monotone_counts(counts: Array) -> Array:
+    """(K, V) counts whose likelihood ratios are monotone in the symbols, which are in increasing order.
+
+    The classes are ordered by their mean symbol. With n_v = sum_k n_kv, the share of the classes above k among the rows
+    with symbol v is
+
+        G_k(v) = isotonic regression of  sum_{l > k} n_lv / n_v  on v, with weights n_v,
+
+    by pool-adjacent-violators, and the result is  n_v (G_{k-1}(v) - G_k(v)),  with G_0 = 1 and G_K = 0. It has the row
+    and column sums of the counts. For two classes it maximizes sum_kv n_kv log A(v | k) over all rates with a monotone
+    ratio A(v | 2) / A(v | 1) (Dykstra, Kochar and Robertson 1995). For several classes it is the isotonic
+    distributional regression of the class (Henzi, Ziegel and Gneiting 2021): a higher symbol makes higher classes
+    stochastically more probable.
+    """
+    from sklearn.isotonic import isotonic_regression
+
+    used, total = counts.sum(axis=0) > 0, counts.sum(axis=0)
+    rows = counts.sum(axis=1)
+    order = np.argsort(counts @ np.arange(counts.shape[1]) / np.where(rows > 0, rows, 1.0), kind="stable")
+    above = np.cumsum(counts[order][::-1], axis=0)[::-1][1:, used] / total[used]  # (K - 1, V)
+    above = [isotonic_regression(share, sample_weight=total[used], y_min=0.0, y_max=1.0) for share in above]
+    ends = np.ones(int(used.sum()))
+    out = np.zeros(counts.shape)
+    out[np.ix_(order, used)] = -np.diff(np.stack([ends, *above, 0 * ends]), axis=0) * total[used]
+    return np.maximum(out, 0.0)  # differences of equal shares may be -1e-17
 
 
 def bin_names(edges: Array) -> tuple[str, ...]:

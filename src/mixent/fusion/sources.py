@@ -71,6 +71,8 @@ class Layout:
     names: tuple[str, ...]
     sources: tuple[Source, ...]
     unanswered: tuple[int, ...] = ()  # sources without any answer, which have no share in the vote of their copies
+    left_out: tuple[int, ...] = ()  # faulty sources without a vote
+    relearned: tuple[int, ...] = ()  # faulty sources with rates estimated from the batch
 
     @staticmethod
     def of(sources: Mapping[str, Source | Calibration]) -> Layout:
@@ -171,7 +173,8 @@ class Layout:
         out = []
         for calibration in self.calibrations:
             n_cells = 1 if calibration.cells is None else len(calibration.cells)
-            out.append(self._expand(calibration, calibration.counts, 0.0) + calibration.smoothing / n_cells)
+            pseudo = calibration.smoothing / n_cells
+            out.append(self._expand(calibration, calibration.restricted(calibration.counts + pseudo), pseudo))
         counts = np.concatenate(out)
         # a class without rows has the pooled rates, with the weight of the pseudo-counts alone
         return np.where(self.unconstrained, self.confusion * self.group_sums(counts), counts)
@@ -184,7 +187,7 @@ class Layout:
     @cached_property
     def rates(self) -> Array:
         """(S, K) relative frequencies without pseudo-counts, whose bias matters with many symbols and many pairs."""
-        counts = np.concatenate([self._expand(c, c.counts, 0.0) for c in self.calibrations])
+        counts = np.concatenate([self._expand(c, c.restricted(c.counts), 0.0) for c in self.calibrations])
         mass = self.group_sums(counts)
         return np.where(self.unconstrained | (mass <= 0), self.confusion, counts / np.where(mass > 0, mass, 1.0))
 
@@ -260,9 +263,26 @@ class Layout:
 
     @cached_property
     def share(self) -> Array:
-        """(J,) u, the share of each source in one vote for each group of copies."""
-        active = np.array([j not in self.unanswered for j in range(self.n_sources)], dtype=float)
-        return 1.0 / np.maximum(np.bincount(self.root, active, minlength=self.n_sources), 1.0)[self.root]
+        """(J,) u, the share of each source in one vote for each group of copies; zero for sources that are left out."""
+        voting = np.array([j not in self.left_out for j in range(self.n_sources)], dtype=float)
+        active = voting * [j not in self.unanswered for j in range(self.n_sources)]
+        return voting / np.maximum(np.bincount(self.root, active, minlength=self.n_sources), 1.0)[self.root]
+
+    def in_order(self, values: Any) -> Any:
+        """A list in the order of the classes of the calibrations, in that of `classes`; anything else as it is.
+
+        Raises ValueError if the calibrations have the classes in different orders, so that a list is ambiguous.
+        """
+        if isinstance(values, (str, Mapping)) or np.ndim(values) != 1 or len(values) != self.n_classes:
+            return values
+        whole = [calibration.classes for calibration in self.calibrations if len(calibration.classes) == self.n_classes]
+        orders = list(dict.fromkeys(whole)) or [tuple(self.classes.tolist())]
+        if len(orders) > 1:
+            raise ValueError(
+                "class_prior must be a dict of label -> probability, because the calibrations have the classes in "
+                f"different orders: {listed(orders[0])} and {listed(orders[1])}"
+            )
+        return [list(values)[orders[0].index(label)] for label in self.classes.tolist()]
 
     @property
     def n_training(self) -> float:

@@ -3,7 +3,7 @@
 from ...cli.conftest import fails, majority, mixent, stock
 from ...cli.test_codes import table
 from ...cli.test_errors import bad_files
-from ...cli.test_fusion import files
+from ...cli.test_fusion import files, grades
 from ...cli.test_novelty import detector
 from ...cli.test_registered import fitted
 from ...cli.test_report import votes
@@ -15,6 +15,7 @@ __all__ = [
     "fails",
     "files",
     "fitted",
+    "grades",
     "majority",
     "mixent",
     "model",

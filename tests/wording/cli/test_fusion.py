@@ -8,7 +8,7 @@ import pytest
 
 from mixent.fusion import Calibration, load_calibrations, save_calibrations
 
-from ...cli.test_fusion import CALIBRATE, LABELLED, NEW, longer
+from ...cli.test_fusion import CALIBRATE, GRADED, LABELLED, NEW, longer
 
 
 def test_lab_csv_rows_of_known_class_sources(files):
@@ -59,6 +59,13 @@ BAD_CALIBRATIONS = [
     (("--ignore", "truth"), 1, "'truth' is the --target and cannot be given to --ignore or --item too"),
     (("--ignore", "A,B,C:healthy,C:ill,S,R"), 1, "no column is left to calibrate; a source needs one"),
     (("--ignore", "C:ill"), 1, "hold probabilities of source 'C', but there is none of class 'ill'; add 'C:ill'"),
+    (("--ordinal", "Q"), 2, "--ordinal Q: unknown source"),
+    (("--ordinal", "A"), 1, "column 'A' must hold scores; it holds 'healthy'; give its words in increasing order"),
+    (("--ordinal", "S=1,2"), 1, "column 'S' holds numbers, whose order is known; give --ordinal S"),
+    (("--ordinal", "A=healthy,sick"), 1, "must be among the symbols 'healthy', 'sick'; got 'ill'"),
+    (("--label", "Q"), 2, "--label Q: unknown source"),
+    (("--label", "C"), 2, "--label is not used: 'C' gives probabilities"),
+    (("--score", "all", "--ignore", "S,R"), 2, "--score is not used: no column has numbers"),
     (("--long", "case,who"), 2, "--long must be three columns, as item,source,value, or four"),
     (("--long", "case,who,says"), 2, "--item is not used with --long"),
 ]
@@ -157,6 +164,8 @@ BAD_FUSIONS = [
     ),
     (("--class-prior", "healthy=0,ill=1"), 1, "class_prior must be 'training', 'uniform' or 2 positive numbers"),
     (("--long", "case,who,says,p,q"), 2, "--long must be three columns"),
+    (("--unknown", "drop"), 2, "--unknown must be one of ignore, symbol, error"),
+    (("--classes", "healthy,ill"), 2, "--classes is not used with --calibration, which names the classes"),
     (("--item", "A"), 1, "'A' is a source, and cannot be given to --item, --labels or --weight"),
     (("--item", "Case"), 1, "has no column 'Case'; did you mean 'case'?"),
     (("--labels", "case"), 1, "column 'case' (--labels): "),
@@ -188,7 +197,7 @@ def test_bad_answers(files, fails):
     assert "is left out by --ignore" in line
     assert files("fuse", "a.csv", *tail, "--ignore", "B").exit_code == 0
     NEW[["A", "B"]].replace("ill", "sick").to_csv("sick.csv", index=False)
-    assert "got 'sick' for item" in fails("fuse", "sick.csv", *tail)
+    assert "got 'sick' for item" in fails("fuse", "sick.csv", *tail, "--unknown", "error")
     Path("bad.json").write_text("{")
     assert "bad.json is not a JSON file" in fails("fuse", "votes.csv", "-c", "bad.json", "-o", "f.csv")
     NEW.rename(columns={"case": "majority"}).to_csv("clash.csv", index=False)
@@ -209,6 +218,121 @@ def test_bad_guesses(files, fails):
     line = fails("fuse", "many.csv", *tail)
     assert "column 'A' holds 60 different values: without --calibration only labels can be fused" in line
     result = files("fuse", "votes.csv", *tail, "--class-prior", "healthy=1,ill=1", "--item", "case")
-    assert result.exit_code == 2 and "needs --calibration to know the classes" in " ".join(result.stderr.split())
+    assert result.exit_code == 2 and "needs --calibration or --classes to know the classes" in " ".join(
+        result.stderr.split()
+    )
     result = files("fuse", "votes.csv", *tail, "--long", "case,A,B", "--item", "case")
     assert result.exit_code == 2 and "--item is not used with --long" in " ".join(result.stderr.split())
+    for classes in ("a", "a,a"):
+        result = files("fuse", "votes.csv", *tail, "--classes", classes)
+        assert result.exit_code == 2 and "--classes must be two or more different classes" in " ".join(
+            result.stderr.split()
+        )
+    assert "no column is left to fuse" in fails("fuse", "votes.csv", *tail, "--classes", "a,b", "--drop", "case,A,B")
+
+
+# --- what is assumed, and warnings of calibrate ---------------------------------------------------------------------
+
+
+def plain(text):
+    return " ".join(text.split())
+
+
+def test_what_was_assumed_is_said(grades):
+    result = grades("calibrate", "codes.csv", *GRADED)
+    text = plain(result.stdout)
+    assert "Assumed: 'grade' gives ordered scores from 0 to 9 (--label, if they are labels)" in text
+    assert "Assumed: 'stars' gives ordered scores from 1 to 5 (--label, if they are labels)" in text
+    frame = pd.read_csv("codes.csv").drop(columns=["stars", "pain"]).assign(vote=lambda t: t["vote"].replace(0, 2))
+    frame.assign(time=np.arange(200) / 7).to_csv("two.csv", index=False)
+    text = plain(grades("calibrate", "two.csv", *GRADED).stdout)
+    assert "Assumed: 'vote' gives labels, of which 2 is no class (--score)" in text
+    assert "Assumed: 'time' gives scores (--label, if they are labels)" in text
+    new = ("fuse", "new_codes.csv", "-o", "f.csv", "--item", "case", "--drop", "pain,stars")
+    text = plain(grades(*new, "--drop", "vote").stdout)
+    assert (
+        "the classes are the answers 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 (--classes, if they are others; scores need" in text
+    )
+    assert "the classes are the answers 0, 1 (--classes, if they are others)" in plain(
+        grades(*new, "--drop", "grade").stdout
+    )
+
+
+def test_an_identifier_is_no_source(grades, fails):
+    tail = ("-t", "truth", "-o", "v.json")
+    line = fails("calibrate", "words.csv", *tail)
+    assert "column 'case' holds 200 different whole numbers in 200 rows, which looks like an identifier" in line
+    assert "--item case" in line and "if it is a score, give --score case" in line
+    assert grades("calibrate", "words.csv", *tail, "--score", "case").exit_code == 0
+    frame = pd.read_csv("words.csv").assign(patient=[f"p{i // 3}" for i in range(200)])
+    frame.to_csv("visits.csv", index=False)
+    line = fails("calibrate", "visits.csv", *tail, "--item", "case")
+    assert "column 'patient' holds 67 different values in 200 rows, which looks like a name of the items" in line
+    result = grades("calibrate", "visits.csv", *tail, "--item", "patient", "--drop", "case")
+    assert "133 rows of 200 repeat an item of column 'patient'; rows of one item are counted as if they were" in plain(
+        result.stderr
+    )
+
+
+def test_a_source_that_is_wrong_more_often_than_chance(grades):
+    frame = pd.read_csv("words.csv")
+    frame["vote"] = np.where(frame["vote"] == "ill", "healthy", "ill")
+    frame.to_csv("swapped.csv", index=False)
+    text = plain(grades("calibrate", "swapped.csv", *GRADED).stderr)
+    assert "%, significantly less often than by chance (50 %); check whether its answers are swapped or spelt" in text
+    assert text.count("by chance") == 1 and "'vote' is right on" in text
+
+
+def test_priors_that_do_not_sum_to_one(grades):
+    result = grades("calibrate", "words.csv", *GRADED, "--priors", "vote:healthy=1,ill=3")
+    assert "the shares of --priors sum to 4 and are divided by it" in plain(result.stderr)
+    assert load_calibrations("v.json")["vote"].priors.tolist() == [0.25, 0.75]
+    result = grades("calibrate", "words.csv", *GRADED, "--priors", "vote:healthy=0.333,ill=0.667")
+    assert not result.stderr
+    fuse = ("fuse", "new_words.csv", "-c", "v.json", "-o", "f.csv", "--item", "case")
+    result = grades(*fuse, "--class-prior", "healthy=2,ill=1")
+    assert "the shares of --class-prior sum to 3 and are divided by it" in plain(result.stderr)
+
+
+def test_what_a_new_file_overwrites(grades):
+    assert not grades("calibrate", "words.csv", *GRADED).stderr
+    assert not grades("calibrate", "words.csv", *GRADED).stderr  # nothing is lost
+    result = grades("calibrate", "words.csv", *GRADED, "--drop", "pain,vote")
+    assert "v.json is overwritten; it held 'pain', 'vote', which --add would keep" in plain(result.stderr)
+    Path("v.json").write_text("notes")
+    result = grades("calibrate", "words.csv", *GRADED)
+    assert "v.json is overwritten; it did not hold calibrations" in plain(result.stderr)
+    frame = pd.read_csv("words.csv").replace("ill", "Ill")
+    frame.to_csv("other.csv", index=False)
+    result = grades("calibrate", "other.csv", *GRADED, "--add", "--drop", "grade,pain")
+    assert "the classes 'Ill', 'healthy' differ from those in v.json, 'healthy', 'ill'; check the spelling" in plain(
+        result.stderr
+    )
+    assert not grades("calibrate", "words.csv", "-t", "truth", "-o", "w.json", "--item", "case", "--add").stderr
+
+
+def test_unknown_answers_are_named(files):
+    frame = NEW[["case", "A", "B"]].copy()
+    frame.loc[[3, 9], "A"], frame.loc[5, "A"], frame.loc[7, "B"] = "Ill ", "sick", "no idea"
+    frame.to_csv("odd.csv", index=False)
+    result = files("fuse", "odd.csv", "-c", "ab.json", "-o", "f.csv", "--item", "case", "--save", "m.mixent")
+    text = plain(result.stderr)
+    assert (
+        "3 answers of 'A' ('Ill ', 'sick'), first for item 3, are not among 'healthy', 'ill' and are used as no answer "
+        "('Ill ' differs from 'ill' only in case or blanks)" in text
+    )
+    assert (
+        "1 answer of 'B' ('no idea'), first for item 7, is not among 'healthy', 'ill', 'unsure' and is used as no "
+        "answer" in text
+    )
+    result = files("predict", "m.mixent", "odd.csv", "-o", "p.csv", "--item", "case")
+    assert "3 answers of 'A' ('Ill ', 'sick')" in plain(result.stderr)
+
+
+def test_an_unknown_number_may_be_a_score(grades):
+    assert grades("calibrate", "codes.csv", *GRADED, "--label", "stars", "--drop", "pain,grade").exit_code == 0
+    pd.read_csv("new_codes.csv").assign(stars=7).to_csv("new.csv", index=False)
+    result = grades("fuse", "new.csv", "-c", "v.json", "-o", "f.csv", "--item", "case")
+    assert "(if the answers are scores, calibrate with `from_scores`, or `mixent calibrate --score stars`)" in plain(
+        result.stderr
+    )

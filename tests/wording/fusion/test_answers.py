@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixent.fusion import Calibration, Source, long_answers
+from mixent import DataWarning
+from mixent.fusion import Calibration, Fuser, Source, long_answers
 from mixent.fusion.sources import Layout
 
 from ...fusion.test_answers import CELLS, CLASSES, JUDGE, LINE, LONG, SCORER, VOTER, read
@@ -63,7 +64,7 @@ NUMBERS = Calibration.from_counts([[8, 2], [1, 9]], [1, 2])
 )
 def test_what_cannot_be_read_is_named(sources, table, message):
     with pytest.raises(ValueError, match=message):
-        read(sources, table)
+        read(sources, table, unknown="error")
 
 
 @pytest.mark.parametrize(
@@ -123,3 +124,42 @@ def test_messages_of_long_tables(table, options, message):
 def test_messages_of_sources(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_notes_on_unforeseen_answers():
+    numbers = {"a": Calibration.from_counts([[8, 2, 3], [1, 9, 3]], [0, 1], [0, 1, 2])}
+    cases = [
+        (
+            TWO,
+            {"voter": ["no", "maybe"]},
+            "1 answer of 'voter' ('maybe'), first for item 1, is not among 'no', 'unsure', "
+            "'yes' and is used as no answer",
+        ),
+        (
+            TWO,
+            {"voter": ["No", " yes"]},
+            "2 answers of 'voter' ('No', ' yes'), first for item 0, are not among 'no', "
+            "'unsure', 'yes' and are used as no answer ('No' differs from 'no' only in case or blanks)",
+        ),
+        (
+            numbers,
+            {"a": [7, 8, 9, 6]},
+            "4 answers of 'a' (7, 8, 9, ...), first for item 0, are not among 0, 1, 2 and are used as "
+            "no answer (if the answers are scores, calibrate with `from_scores`, or `mixent calibrate --score a`)",
+        ),
+    ]
+    for sources, table, message in cases:
+        with pytest.warns(DataWarning) as caught:
+            read(sources, table)
+        assert str(caught[0].message) == message
+
+
+def test_a_list_of_class_priors_needs_one_order():
+    turned = Calibration.from_counts([[8, 2], [1, 9]], ["yes", "no"])
+    message = (
+        "class_prior must be a dict of label -> probability, because the calibrations have the classes in different "
+    )
+    with pytest.raises(ValueError, match=message + "orders: 'no', 'yes' and 'yes', 'no'"):
+        Fuser({"a": JUDGE, "b": turned}, class_prior=[0.2, 0.8]).fit({"a": ["no"]})
+    with pytest.raises(ValueError, match="unknown must be one of 'ignore', 'symbol', 'error'; got 'drop'"):
+        Fuser({"a": JUDGE}, unknown="drop").fit({"a": ["no"]})

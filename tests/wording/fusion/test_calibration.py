@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
+from mixent import DataWarning
 from mixent.fusion.calibration import Calibration
 from mixent.fusion.serialize import load_calibrations
 
@@ -25,6 +26,8 @@ from ...fusion.test_calibration import COUNTS
         ({"copy_of": 3}, "copy_of must be a non-empty string or None; got 3"),
         ({"calibration_set": ""}, "calibration_set must be a non-empty string or None; got ''"),
         ({"smoothing": -1}, "smoothing must be a finite number >= 0; got -1"),
+        ({"ordinal": "yes"}, "ordinal must be True or False; got 'yes'"),
+        ({"ordinal": True, "line": (1, 0)}, "ordinal=True cannot be combined with cells, line or scale; use only one"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, message):
@@ -109,3 +112,17 @@ def test_ratio_true_needs_labels_of_two_classes():
 def test_new_fields_that_make_no_sense_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         Calibration(**{"classes": [0, 1], "symbols": [0, 1], "counts": COUNTS, **options})
+
+
+def test_messages_of_ordinal_answers():
+    with pytest.raises(
+        ValueError, match="ordinal=True requires symbols, all possible answers in increasing order; for"
+    ):
+        Calibration.from_predictions([0, 1], ["low", "high"], ordinal=True)
+    message = (
+        "the answers 1, 2, 3, 4, 5 are whole numbers, of which two or more are no class; they are counted as labels "
+        "without an order. If they are scores, use `Calibration.from_scores` with ordinal=True; if not, pass all "
+        "possible answers as symbols"
+    )
+    with pytest.warns(DataWarning, match=message):
+        Calibration.from_predictions([0, 1] * 5, [1, 2, 3, 4, 5] * 2)

@@ -13,8 +13,13 @@ from ...fusion.test_describe import SOURCES, VOTES
 
 
 def test_many_sources_are_not_tested_for_drift(monkeypatch):
-    monkeypatch.setattr("mixent.fusion.estimator.MAX_DRIFT_TESTS", 2)
+    monkeypatch.setattr("mixent.fusion.faults.MAX_SOURCES", 2)
     assert "Not tested, because there are too many sources" in str(Fuser(SOURCES).fit(VOTES).summary())
+
+
+def test_sources_without_calibration_are_not_said_to_agree():
+    assert "No source contradicts the others." in str(Fuser(SOURCES).fit(VOTES).summary())
+    assert "No source can be tested against the others." in str(Fuser().fit(VOTES).summary())
 
 
 def test_the_method_and_the_reason_for_it():

@@ -84,7 +84,11 @@ def test_every_warning_has_its_case():
     say("source 's0' answered only 34\u00a0% of the items", sources=calm["sources"], answers=half)
     big = pair(600)
     worn = {**big["answers"], "s0": ["a"] * 500 + big["answers"]["s0"][500:]}
-    say("source 's0' may have drifted: ", sources=big["sources"], answers=worn)
+    say(
+        "source 's0' contradicts the other sources: its answers look as if its threshold had been",
+        sources=big["sources"],
+        answers=worn,
+    )
     twins = {**big["answers"], "s1": big["answers"]["s0"]}
     say("'s0' and 's1' agree more often than their confusion matrices imply", sources=big["sources"], answers=twins)
     triplets = dict.fromkeys(big["answers"], big["answers"]["s0"])

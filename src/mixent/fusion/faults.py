@@ -1,0 +1,452 @@
+"""Faults: sources whose answers no longer follow their calibration, found without labels.
+
+Two tests of each source against the others (leave one out) are combined: its histogram (`drift.drift`) and its
+agreement with the votes of all others. With f the vote scores of an answer (see `vote_scores`), the agreement of
+source j is the mean over the items of
+
+    t_i = sum_{m != j} u_m f_j(v_ij) . f_m(v_im),
+
+where u is the share of a source among its copies, and its expectation for sources that are independent given the class
+is  sum_k p_k sum_m u_m E[f_j | k] . E[f_m | k],  with the means from the calibrations and the priors p from the
+histograms of the other sources. Sources that are dependent given the class agree more often, not less, and the
+expectation uses no pair of the others, so that the test is one-sided and valid under any such dependence. The standard
+error includes the sampling errors of the batch, of p and of the calibrations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import t as student
+
+from mixent.base.multiple_tests import holm
+from mixent.base.priors import floored
+from mixent.base.result import Result
+from mixent.core.arrays import Array
+from mixent.fusion.batch import Batch
+from mixent.fusion.batch_priors import MIN_ITEMS, Marginals, all_marginals, item_covariance
+from mixent.fusion.dependence import dependence
+from mixent.fusion.drift import NO_TEST, Drift, cautious_rates, degrees_of_freedom, drift
+from mixent.fusion.methods import MIN_ROWS
+from mixent.fusion.rules import ml_product
+from mixent.fusion.sources import Layout
+
+MAX_SOURCES = 64  # that are tested; each test needs an estimate of the priors from all other sources
+MAX_COST = 1e7  # sources squared times classes cubed, likewise
+MAX_CANDIDATES = 4  # sources that a fault is searched in, those with the smallest p-values
+SWAPPED, RANDOM, SHIFTED, CHANGED = "swapped", "random", "shifted threshold", "changed"
+EM_STEPS = 200
+NEGLIGIBLE = 0.2  # share of the deviance from the calibration that a simple kind may leave unexplained
+MIN_PROBABILITY = 1e-12
+MIN_DISPERSION = 0.05  # of probabilities, in units of the variance of labels
+
+
+@dataclass(frozen=True, repr=False)
+class Agreement(Result):
+    """Test of the agreement of a source with the votes of the others against its calibration."""
+
+    _title = "Agreement of a source with the others"
+    _shown = ("z", "p_value")
+
+    excess: float  # over the agreement of sources that are independent given the class
+    z: float  # the excess in standard errors; a source that is positively dependent on others has a large one
+    p_value: float  # one-sided: of a smaller agreement; NaN without a test
+
+    def __str__(self) -> str:
+        if np.isnan(self.p_value):
+            return NO_TEST
+        return f"Agreement with the other sources: z = {self.z:.2f}, one-sided p = {self.p_value:.2g}."
+
+
+@dataclass(frozen=True, repr=False)
+class Fault(Result):
+    """A source that contradicts the others, or several of which one does."""
+
+    _title = "Fault of a source"
+    _shown = ("sources", "test", "p_value", "kind")
+
+    sources: tuple[str, ...]  # one source; several where the tests cannot determine which of them is wrong
+    test: str  # "agreement" or "histogram", the test with the smaller p-value
+    p_value: float  # of both tests combined, corrected for the number of sources (Holm)
+    kind: str | None  # "swapped", "random", "shifted threshold" or "changed"; None for several sources
+
+    def __str__(self) -> str:
+        kind = self.kind or "one of them contradicts the others"
+        return f"{' or '.join(self.sources)}: {kind} ({self.test} test, p = {self.p_value:.2g})."
+
+
+@dataclass(frozen=True)
+class SourceTests:
+    """Both tests of every source, the faults found, and the rates of the faulty sources on the batch."""
+
+    drift: dict[str, Drift]
+    agreement: dict[str, Agreement]
+    faults: tuple[Fault, ...] = ()
+    rates: dict[str, Array] = field(default_factory=dict)  # source -> (S_j, K)
+
+
+def source_tests(batch: Batch, level: float) -> SourceTests:
+    """Tests of all sources on the unlabelled items; labelled items are part of the calibrations.
+
+    The source without which the others contradict each other least is named and left out, and the others are tested
+    again. Without tests if there are too many sources.
+    """
+    layout = batch.layout
+    if layout.n_sources > MAX_SOURCES or layout.n_sources**2 * layout.n_classes**3 > MAX_COST:
+        return SourceTests({}, {})
+    unlabelled = np.flatnonzero(batch.labels < 0)
+    marginals = all_marginals(batch if len(unlabelled) == batch.n_patterns else batch.part(unlabelled))
+    marginals = replace(marginals, used=marginals.used & comparable(batch))
+    shared = any(len(members) > 1 for members in layout.calibration_sets)
+    panel = Panel(marginals, dependence(marginals).correlation if shared else np.eye(layout.n_sources))
+    faults: list[Fault] = []
+    rates: dict[str, Array] = {}
+    used = marginals.used.copy()
+    first = tests = panel.tests(used)
+    while (rejected := tests.rejected(level)).size:
+        suspects, rest = panel.suspects(used, tests, level)
+        if rest is None:
+            named = np.flatnonzero(marginals.used & ~used).tolist()
+            if named and panel.agree(named, suspects, level):  # these may as well be right, and the others wrong
+                suspects, faults, rates = sorted([*named, *suspects]), [], {}
+            test, p = tests.result(int(rejected[0]))
+            faults.append(Fault(tuple(layout.names[j] for j in suspects), test, p, None))
+            break
+        used = used & ~np.isin(np.arange(len(used)), suspects)
+        posterior = panel.posterior(used)
+        for j in suspects:
+            kind, B = fault_kind(marginals.batch, j, posterior, float(panel.dispersion[j].mean()))
+            faults.append(Fault((layout.names[j],), *tests.result(j), kind))
+            rates[layout.names[j]] = B
+        tests = rest
+    return SourceTests(
+        dict(zip(layout.names, first.drift)), dict(zip(layout.names, first.agreement)), tuple(faults), rates
+    )
+
+
+def comparable(batch: Batch) -> np.ndarray:
+    """(J,) sources whose calibrations describe their answers.
+
+    A calibration with fewer than MIN_ROWS rows is an assumption, and counts of labels do not describe probabilities.
+    """
+    out = batch.layout.n_rows.max(axis=1) >= MIN_ROWS
+    out[batch.calibrated_on_labels] = False
+    return out
+
+
+def repaired(batch: Batch, tests: SourceTests) -> Batch:
+    """The batch with other calibrations of faulty sources: their rates on the batch, or no vote if they are random.
+
+    The rates have the rows of the calibration, or the items of the batch if these are fewer.
+    """
+    layout, sources, left_out = batch.layout, list(batch.layout.sources), []
+    for fault in tests.faults:
+        if fault.kind is None:
+            continue
+        j = layout.names.index(fault.sources[0])
+        if fault.kind == RANDOM:
+            left_out.append(j)
+            continue
+        source, calibration = layout.sources[j], layout.calibrations[j]
+        n = np.minimum(layout.n_rows[j], max(float(batch.weight @ batch.answered[j]) / layout.n_classes, 1.0))
+        counts = (tests.rates[layout.names[j]] * n).T.reshape(layout.n_classes, *calibration.counts.shape[1:])
+        index = {label: k for k, label in enumerate(layout.classes.tolist())}
+        prior = np.zeros(layout.n_classes)
+        prior[[index[label] for label in calibration.classes]] = calibration.class_prior
+        changes = {"counts": counts, "priors": prior, "scale": None, "calibration_set": None}
+        if calibration.line is None:  # a line has its own two classes
+            changes["classes"] = tuple(layout.classes.tolist())
+        sources[j] = replace(source, calibration=replace(calibration, **changes), as_is=False)
+    relearned = tuple(j for j, source in enumerate(sources) if source is not layout.sources[j])
+    repaired = replace(layout, sources=tuple(sources), left_out=tuple(left_out), relearned=relearned)
+    return replace(batch, layout=repaired)
+
+
+@dataclass(frozen=True)
+class Round:
+    """Tests of the sources that are not left out."""
+
+    drift: list[Drift]
+    agreement: list[Agreement]
+    root: np.ndarray  # (J,) original of each copy
+
+    @cached_property
+    def p_values(self) -> Array:
+        """(J,) of both tests combined (Bonferroni), NaN without a test."""
+        both = np.array([(a.p_value, d.p_value) for a, d in zip(self.agreement, self.drift)])
+        n_tests = np.isfinite(both).sum(axis=1)
+        smallest = np.where(np.isfinite(both), both, 1.0).min(axis=1)
+        return np.where(n_tests > 0, np.minimum(n_tests * smallest, 1.0), np.nan)
+
+    @cached_property
+    def adjusted(self) -> Array:
+        """(J,) the same after Holm's correction for the number of groups of copies."""
+        out, p = np.full(len(self.drift), np.nan), self.p_values
+        tested = np.isfinite(p)
+        groups = np.unique(self.root[tested])
+        smallest = np.array([p[tested & (self.root == g)].min() for g in groups])
+        for j in np.flatnonzero(tested):
+            out[j] = holm(np.where(groups == self.root[j], p[j], smallest))[groups == self.root[j]][0]
+        return out
+
+    def rejected(self, level: float) -> np.ndarray:
+        """Sources with a significant test, the smallest p-value first."""
+        order = np.argsort(np.nan_to_num(self.p_values, nan=2.0), kind="stable")
+        return order[np.nan_to_num(self.adjusted[order], nan=2.0) < level]
+
+    def result(self, j: int) -> tuple[str, float]:
+        """The test with the smaller p-value, and the combined p-value."""
+        agree, histogram = self.agreement[j].p_value, self.drift[j].p_value
+        return "histogram" if not agree <= histogram else "agreement", float(self.adjusted[j])
+
+
+NOT_TESTED = Agreement(np.nan, np.nan, np.nan)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The vote scores of all sources, by which their agreement is tested."""
+
+    marginals: Marginals
+    correlation: Array
+
+    @cached_property
+    def f(self) -> Array:
+        return vote_scores(self.marginals.batch)
+
+    @cached_property
+    def scores(self) -> list[Array]:
+        """(P, K) f of the answers of each source; zero without an answer."""
+        return [_scores(self.marginals.batch, self.f, j) for j in range(self.marginals.layout.n_sources)]
+
+    @cached_property
+    def means(self) -> Array:
+        """(J, K classes, K) mean of f in each class, by the calibration."""
+        layout = self.marginals.layout
+        return np.stack([layout.rates[s].T @ self.f[s] / n for s, n in zip(layout.slices, layout.n_groups)])
+
+    @cached_property
+    def dispersion(self) -> Array:
+        """(J, K) variance of the answers within a class, divided by that of labels with the same rates.
+
+        One for labels. The calibration of a source that gives probabilities has only their sums, and the mean of
+        s (1 - s) in the batch, with s such a probability, is the variance that it lacks.
+        """
+        batch, layout = self.marginals.batch, self.marginals.layout
+        out = np.ones((layout.n_sources, layout.n_classes))
+        if batch.soft:
+            mass = batch.weight[:, None] * self.posterior(self.marginals.used)  # (P, K)
+        for j in batch.soft:
+            s = batch.answers.responses[j]
+            missing = (mass * (s * (1 - s)).sum(axis=1)[:, None]).sum(axis=0)
+            n = mass[batch.answered[j]].sum(axis=0)
+            A = layout.confusion[layout.slices[j]]
+            out[j] = 1.0 - missing / np.maximum(n, MIN_PROBABILITY) / (A * (1 - A)).sum(axis=0)
+        return np.clip(out, MIN_DISPERSION, 1.0)
+
+    def tests(self, used: np.ndarray) -> Round:
+        """Tests of the sources in `used` against the others of them."""
+        marginals, J = Marginals(self.marginals.batch, used), len(used)
+        none = Drift(np.empty(0), np.empty(0), np.nan, np.nan)
+        return Round(
+            [drift(marginals, j, self.correlation, self.dispersion[j]) if used[j] else none for j in range(J)],
+            [self.agreement(marginals, j) if used[j] else NOT_TESTED for j in range(J)],
+            self.marginals.layout.root,
+        )
+
+    def suspects(self, used: np.ndarray, tests: Round, level: float) -> tuple[list[int], Round | None]:
+        """The source without which the others contradict each other least, with its copies, and the tests of these.
+
+        Several sources and None where the tests cannot determine which is wrong: if the others would not be a
+        majority, or are consistent without either of several.
+        """
+        root = self.marginals.layout.root
+        rejected, tested = tests.rejected(level), np.flatnonzero(used & np.isfinite(tests.p_values))
+        first = np.unique(root[rejected], return_index=True)[1]
+        candidates = rejected[np.sort(first)][:MAX_CANDIDATES].tolist()  # one of each group of copies
+        n_left, n_all = len(np.unique(root[tested])) - 1, len(np.unique(root[self.marginals.used]))
+        if 2 * n_left <= n_all:
+            return (sorted(candidates) if len(candidates) > 1 else tested.tolist()), None
+        rests = [self.tests(used & (root != root[j])) for j in candidates]
+        consistent = [j for j, rest in zip(candidates, rests) if not rest.rejected(level).size]
+        if len(consistent) > 1:
+            return sorted(consistent), None
+        best = int(np.argmax([np.nanmin(rest.p_values, initial=1.0) for rest in rests]))
+        return [j for j in rejected.tolist() if root[j] == root[candidates[best]]], rests[best]
+
+    def agree(self, named: list[int], suspects: list[int], level: float) -> bool:
+        """Whether the named sources are consistent with each other and with one of the suspects."""
+        sources = np.arange(len(self.marginals.used))
+        groups = (np.isin(sources, [*named, j]) for j in suspects)
+        return any(not self.tests(group).rejected(level).size for group in groups)
+
+    def agreement(self, marginals: Marginals, j: int) -> Agreement:
+        """Excess agreement of source j with the others in `marginals`, in standard errors."""
+        batch, layout, f = marginals.batch, marginals.layout, self.f
+        others = marginals.without(j)
+        both = batch.answered & batch.answered[j]  # (J, P)
+        n_both = both @ batch.weight
+        members = np.flatnonzero(others.used & (n_both > 0))
+        if n_both[members].max(initial=0.0) < MIN_ITEMS or others.unidentified.any() or layout.n_groups[j] > 1:
+            return NOT_TESTED
+        p, total = others.prior, float(batch.weight.sum())
+        u, means = layout.share[members], self.means[members]  # (M, K classes, K)
+        expected = np.einsum("mkc,kc->mk", means, self.means[j])
+        votes = sum((w * self.scores[m] for w, m in zip(u, members)), np.zeros_like(self.scores[j]))
+        t = np.einsum("pc,pc->p", self.scores[j], votes) - (u * (expected @ p)) @ both[members]
+        excess = float(batch.weight @ t) / total
+        coverage = u * n_both[members] / total
+        slope = coverage @ expected  # (K,) of the expectation in the priors
+        influence = t / total - others.influence @ slope
+        derivative = np.tensordot(slope, others.rate_derivative, axes=1)
+        for c, m in zip(coverage, members):
+            derivative[layout.slices[m]] += c * p * (f[layout.slices[m]] @ self.means[j].T)
+        here = layout.slices[j]
+        derivative[here] += p * (f[here] @ np.einsum("m,mkc->kc", coverage, means).T)
+        of_rates = rate_variances(layout, derivative, self.dispersion)
+        parts = np.array([float(item_covariance(influence[:, None], batch.weight)[0, 0]), *of_rates.ravel()])
+        if not (variance := parts.sum()) > 0:
+            return NOT_TESTED
+        rows = [layout.n_rows[sets].max(axis=0) for sets in layout.calibration_sets]
+        df = degrees_of_freedom(parts / variance, np.array([total, *np.ravel(rows)]))
+        z = excess / np.sqrt(variance)
+        return Agreement(excess, z, float(student.cdf(z, df)))
+
+    def posterior(self, used: np.ndarray) -> Array:
+        """(P, K) posteriors of the sources in `used` alone, by the product rule."""
+        batch = self.marginals.batch
+        ratio = batch.product(batch.layout.share * used)
+        return ml_product(
+            ratio, batch.weight, floored(Marginals(batch, used).interior_prior), labels=batch.labels
+        ).posterior
+
+
+def vote_scores(batch: Batch) -> Array:
+    """(S, K) f: 1 - 1/K for the class that a symbol is a vote for, -1/K for the others; zero for a symbol without one.
+
+    Bins of a score for two classes have equally spaced scores instead, in the direction of the calibration: the vote
+    of each bin would be estimated from the same few counts as its mean.
+    """
+    layout = batch.layout
+    K = layout.n_classes
+    f = np.zeros((layout.n_symbols, K))
+    for j, here in enumerate(layout.slices):
+        n, ordered = layout.sizes[j], layout.calibrations[j].edges is not None
+        if ordered and K == 2 and layout.calibrations[j].cells is None:
+            place = np.linspace(-0.5, 0.5, n)
+            sign = 1.0 if place @ (layout.confusion[here, 1] - layout.confusion[here, 0]) >= 0 else -1.0
+            f[here] = sign * np.stack([-place, place], axis=1)
+            continue
+        class_of = batch.class_of_symbol(j)
+        voted = class_of >= 0
+        f[here][voted] = np.eye(K)[class_of[voted]] - 1.0 / K
+    return f
+
+
+def _scores(batch: Batch, f: Array, j: int) -> Array:
+    responses, here = batch.answers.responses[j], batch.layout.slices[j]
+    if responses.ndim == 2:
+        return responses @ f[here]
+    return np.where((responses >= 0)[:, None], f[here][responses], 0.0)
+
+
+def rate_variances(layout: Layout, derivative: Array, dispersion: Array) -> Array:
+    """(sets, K) variance of  sum derivative * dA  by calibration set and class, with dA the errors of the rates.
+
+    The errors of sources of one calibration set may be identical: this is an upper bound.
+    """
+    A = cautious_rates(layout)
+    squares = (derivative - layout.group_sums(derivative * A)) ** 2 * A / (layout.concentration + 1.0)  # (S, K)
+    stds = np.sqrt(np.add.reduceat(squares, [here.start for here in layout.slices]) * dispersion)  # (J, K)
+    sets = np.zeros((len(layout.calibration_sets), layout.n_classes))
+    np.add.at(sets, layout.set_of, stds)
+    return sets**2
+
+
+def fault_kind(batch: Batch, j: int, posterior: Array, dispersion: float = 1.0) -> tuple[str, Array]:
+    """The kind of a fault of source j by BIC, and its rates (S_j, K), from posteriors (P, K) of the other sources.
+
+    With B the rates of a kind and s the answers, the log-likelihood is  sum_iv w_i s_i(v) log sum_k q_i(k) B(v | k),
+    divided by the `dispersion` of probabilities.
+
+    * "swapped": B is A with its answers permuted (bins of a score: in reverse order).
+    * "random": B does not depend on the class.
+    * "shifted threshold": B(v | k) ~ A(v | k) b(v): other shares of the answers, the same odds ratios.
+    * "changed": any B.
+    """
+    answered = batch.answered[j]
+    q, weight = posterior[answered], batch.weight[answered]
+    responses, here = batch.answers.responses[j], batch.layout.slices[j]
+    s = responses[answered] if responses.ndim == 2 else np.eye(here.stop - here.start)[responses[answered]]
+    A = batch.layout.confusion[here]
+    data = _Answers(s, q, weight / dispersion)
+    free = data.maximum(A)
+    V, K = A.shape
+    kinds = {
+        SWAPPED: (data.permuted(A, batch.layout.calibrations[j].edges is not None), 0),
+        RANDOM: (np.repeat(data.histogram[:, None], K, axis=1), V - 1),
+        SHIFTED: (data.tilted(A), V - 1),
+    }
+    log_n = np.log(max(float(weight.sum()), 2.0))
+    cost = {kind: -2 * data.log_lik(B) + n_free * log_n for kind, (B, n_free) in kinds.items()}
+    kind = min(cost, key=cost.__getitem__)
+    B, best = kinds[kind][0], data.log_lik(free)
+    # posteriors of dependent sources are overconfident, and then no simple kind fits exactly
+    near = best - data.log_lik(B) <= NEGLIGIBLE * (best - data.log_lik(A))
+    return (kind, B) if near or cost[kind] <= -2 * best + K * (V - 1) * log_n else (CHANGED, free)
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """Answers of a source, and the posteriors of the items by the other sources."""
+
+    s: Array  # (n, V) shares of the symbols
+    q: Array  # (n, K)
+    weight: Array  # (n,)
+
+    def log_lik(self, B: Array) -> float:
+        expected = np.maximum(self.q @ B.T, MIN_PROBABILITY)
+        return float(self.weight @ (self.s * np.log(expected)).sum(axis=1))
+
+    @property
+    def histogram(self) -> Array:
+        return self.weight @ self.s / self.weight.sum()
+
+    @cached_property
+    def counts(self) -> Array:
+        """(V, K) expected counts."""
+        return (self.s * self.weight[:, None]).T @ self.q
+
+    def permuted(self, A: Array, reverse: bool) -> Array:
+        """A with its symbols permuted, by the assignment with the largest expected log-likelihood."""
+        if reverse:
+            return A[::-1]
+        gain = self.counts @ np.log(A).T  # of each symbol as each other symbol
+        order = linear_sum_assignment(-gain)[1]
+        if (order == np.arange(len(A))).all():  # no answers are swapped: the best exchange of two
+            own = np.diag(gain)
+            exchange = gain + gain.T - own - own[:, None]
+            np.fill_diagonal(exchange, -np.inf)
+            i, j = np.unravel_index(exchange.argmax(), exchange.shape)
+            order[[i, j]] = j, i
+        return A[order]
+
+    def tilted(self, A: Array) -> Array:
+        """A(v | k) b(v), normalized, with the histogram of the batch."""
+        b, share = np.ones(len(A)), self.weight @ self.q / self.weight.sum()
+        for _ in range(EM_STEPS):
+            B = A * b[:, None] / (b @ A)
+            b *= np.maximum(self.histogram, MIN_PROBABILITY) / np.maximum(B @ share, MIN_PROBABILITY)
+        return A * b[:, None] / (b @ A)
+
+    def maximum(self, A: Array) -> Array:
+        """The rates that maximize the log-likelihood, by EM."""
+        B = 0.5 * A + 0.5 / len(A)
+        for _ in range(EM_STEPS):
+            ratio = self.weight[:, None] * self.s / np.maximum(self.q @ B.T, MIN_PROBABILITY)
+            B = B * (ratio.T @ self.q)
+            B /= np.maximum(B.sum(axis=0), MIN_PROBABILITY)
+        return B
