@@ -62,7 +62,7 @@ from mixent.mixtures.model import MixtureModel
 
 # `compare` leaves a method out beyond these sizes
 MOST_CONSTRAINTS = 2_000  # rows times other classes, with a kernel
-MOST_GAUSSIAN_COLUMNS, MOST_GAUSSIAN_ROWS, MOST_GAUSSIAN_CLASSES = 12, 1_000, 3  # encoded columns, rows, classes
+MOST_GAUSSIAN_COLUMNS, MOST_GAUSSIAN_ROWS, MOST_GAUSSIAN_CLASSES = 60, 5_000, 10  # encoded columns, rows, classes
 MOST_TREE_COLUMNS = 100
 LARGEST = 1e150  # coefficient of a feature: its square is finite
 STATE = {
@@ -388,7 +388,7 @@ register(
             "Gaussian MED",
             "Gaussian density for each class, trained for margins",
             lambda setting: MEDGaussianClassifier(**setting.common),
-            6.0,
+            1.0,
             no_gaussians,
         ),
     ),
