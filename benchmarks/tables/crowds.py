@@ -53,14 +53,19 @@ class Crowd:
         return sorted(outputs | {v for v in self.truth if v is not None})
 
 
-def read_crowd(name: str, folder: Path) -> Crowd:
+def read_labels(name: str, folder: Path) -> Any:
+    """DataFrame with the columns item, worker, label and class; of two answers to an item, the later one."""
     import pandas as pd
 
     entry = manifest(folder).get(f"crowd_{name}")
     if entry is None or not (folder / entry["file"]).exists():
         raise NoDataError(f"there is no data set 'crowd_{name}' in {folder}")
     frame = pd.read_csv(folder / entry["file"], dtype=str, keep_default_na=False)
-    frame = frame.drop_duplicates(["item", "worker"], keep="last")  # some answer an item twice: the later answer stands
+    return frame.drop_duplicates(["item", "worker"], keep="last")
+
+
+def read_crowd(name: str, folder: Path) -> Crowd:
+    frame = read_labels(name, folder)
     answers = long_answers(frame, item="item", source="worker", value="label")
     known = dict(zip(frame["item"], frame["class"]))
     return Crowd(name, answers, np.array([known[item] or None for item in answers.items], dtype=object))
