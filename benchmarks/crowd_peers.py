@@ -75,10 +75,10 @@ def by_crowd_kit(name: str, frame: pd.DataFrame) -> pd.DataFrame:
 
 def methods() -> dict[str, Predict]:
     """All methods that can be measured here."""
-    found: dict[str, Predict] = {f"mixent {name}": partial(by_fuser, name) for name in OURS}
+    predict: dict[str, Predict] = {f"mixent {name}": partial(by_fuser, name) for name in OURS}
     if importlib.util.find_spec("crowdkit") is not None:
-        found |= {f"crowd-kit {name}": partial(by_crowd_kit, name) for name in PEERS}
-    return found
+        predict |= {f"crowd-kit {name}": partial(by_crowd_kit, name) for name in PEERS}
+    return predict
 
 
 def scored(predict: Predict, frame: pd.DataFrame, truth: pd.Series) -> tuple[float, float, float]:
