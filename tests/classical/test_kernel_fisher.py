@@ -217,7 +217,7 @@ def test_shifted_priors_and_progress():
     assert model.adjust_priors(X[y == 1]).class_prior_[1] > 0.8
 
 
-@pytest.mark.parametrize("options", [{"shrinkage": 0.1, "kernel": RBF()}, {"kernel": "linear"}])
+@pytest.mark.parametrize("options", [{"shrinkage": 0.1, "kernel": RBF("scale")}, {"kernel": "linear"}])
 def test_scikit_learn_checks(options):
     results = check_estimator(KernelFisherClassifier(**options), on_fail=None, on_skip=None)
     assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
@@ -229,7 +229,7 @@ def test_a_search_varies_one_option_of_a_default_estimator():
     search = GridSearchCV(KernelFisherClassifier(shrinkage=0.1), {"kernel__gamma": [0.1, "auto"]}, cv=2).fit(X, y)
     assert search.best_params_["kernel__gamma"] in (0.1, "auto") and isinstance(search.best_estimator_.kernel, RBF)
     assert KernelFisherClassifier().get_params()["kernel__gamma"] == "auto"
-    assert KernelFisherClassifier(RBF()).get_params()["kernel__gamma"] == "scale"
+    assert KernelFisherClassifier(RBF("scale")).get_params()["kernel__gamma"] == "scale"
 
 
 @pytest.mark.parametrize("weight", [0.37, 1.0, 1000.0])

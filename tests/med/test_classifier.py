@@ -474,7 +474,7 @@ def test_a_kernel_that_is_not_stored_gives_the_same(two, three, classes, monkeyp
         assert model.objective_ == pytest.approx(stored.objective_, rel=1e-8)
         np.testing.assert_allclose(model.decision_function(X), stored.decision_function(X), atol=1e-4)
     monkeypatch.setattr(module, "SAMPLED_ROWS", 60)
-    chosen = MEDClassifier("rbf", cv=2, random_state=0).fit(X, y)
+    chosen = MEDClassifier(RBF("scale"), cv=2, random_state=0).fit(X, y)
     assert len(chosen.C_tried_) >= 3 and chosen.score(X, y) > 0.8
 
 

@@ -4,11 +4,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
 from mixent import MEDClassifier
+from mixent.med import classifier
 from mixent.med.classifier import GRIDS
 from mixent.med.cross_validation import CrossValidation
 from mixent.med.training_sets import Subset
+from mixent.options import RBF, Margin, Polynomial
 
 GRID = GRIDS["laplace"]
 
@@ -41,7 +44,6 @@ def test_the_search_for_C_ends_where_the_loss_rises_twice_in_a_row():
     model = MEDClassifier(random_state=0).fit(X, y)
     losses = [entry["log_loss"] for entry in model.C_tried_]
     assert len(losses) < len(GRID) and losses[-3] < losses[-2] < losses[-1]
-    assert all(not a < b < c for a, b, c in zip(losses[:-1], losses[1:-1], losses[2:-1]))  # not before
     assert model.C_tried_[int(np.argmin(losses))]["C"] == model.C_
 
 
@@ -49,25 +51,77 @@ class Losses(CrossValidation):
     """Given losses in place of those of held-out rows."""
 
     def scores(self, C, rounds=None, states=None, fold_prior=None):
-        states["fold"] = SimpleNamespace(attains_margins=False)
-        return [self.train[C]]
+        loss, share = self.train[C]
+        states["fold"] = SimpleNamespace(attains_margins=False, share_attained=share)
+        return [loss]
 
     def loss(self, held_out):
         return held_out[0]
 
 
 @pytest.mark.parametrize(
-    ("losses", "n_tried", "best"),
+    ("losses", "n_none", "n_tried", "best"),  # of the first values, at which no margin is attained
     [
-        ([0.24, 0.27, 0.26, 0.06, 0.05, 0.06, 0.07, 0.01], 7, 4),  # a rise of one value, then a rise of two
-        ([0.24, 0.20, 0.21, 0.205, 0.206, 0.01], 5, 1),  # three values without improvement
-        ([0.24, 0.20, 0.21, 0.22, 0.01], 4, 1),
-        ([0.24, 0.20, 0.10], 3, 2),
+        ([0.24, 0.27, 0.26, 0.06, 0.05, 0.06, 0.07, 0.01], 0, 7, 4),  # a rise of one value, then a rise of two
+        ([0.24, 0.20, 0.21, 0.205, 0.206, 0.01], 0, 5, 1),  # three values without improvement
+        ([0.24, 0.20, 0.21, 0.22, 0.01], 0, 4, 1),
+        ([0.24, 0.20, 0.10], 0, 3, 2),
+        ([0.24, 0.25, 0.26, 0.27, 0.10, 0.11, 0.12, 0.01], 4, 7, 4),
+        ([0.24, 0.25, 0.26, 0.27, 0.26, 0.265, 0.01], 3, 6, 0),
     ],
 )
-def test_where_the_search_for_C_ends(losses, n_tried, best):
+def test_where_the_search_for_C_ends(losses, n_none, n_tried, best):
     grid = tuple(range(1, len(losses) + 1))
     subset = Subset(np.arange(2), np.eye(2), np.ones(2, bool), np.ones(2), False)
-    choice = Losses(dict(zip(grid, losses)), None, subset, [[None]], None, None).choose_C(grid, 3)
+    tried = {C: (loss, float(n_none < C)) for C, loss in zip(grid, losses)}
+    choice = Losses(tried, None, subset, [[None]], None, None).choose_C(grid, 3)
     assert [entry["log_loss"] for entry in choice.tried] == losses[:n_tried]
     assert grid[best] == choice.C and choice.held_out == [losses[best]]
+
+
+def test_values_of_C_at_which_no_margin_is_attained_do_not_end_the_search():
+    X, y = load_iris(return_X_y=True)
+    tried = MEDClassifier(RBF(0.025), random_state=0).fit(X, y).C_tried_
+    losses = [entry["log_loss"] for entry in tried]
+    assert losses[0] < losses[1] < losses[2]  # here the search ended before
+    assert min(losses) < 0.4 * losses[0]
+
+
+# --- gamma ------------------------------------------------------------------------------------------------------------
+
+
+def smooth(n, seed=0):
+    """Classes with a quadratic boundary, for which a kernel of little curvature is better."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 8))
+    return X, (X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=n) > 0).astype(int)
+
+
+@pytest.mark.parametrize("kind", [RBF, Polynomial])
+def test_gamma_is_chosen_together_with_C(kind):
+    X, y = smooth(200)
+    chosen = MEDClassifier(kind(), random_state=0).fit(X, y)
+    scale = MEDClassifier(kind(gamma="scale"), random_state=0).fit(X, y)
+    tenth = MEDClassifier(kind(gamma=0.1 * scale.kernel_.gamma), random_state=0).fit(X, y)
+    losses = [min(entry["log_loss"] for entry in model.C_tried_) for model in (scale, tenth)]
+    best = (scale, tenth)[int(np.argmin(losses))]
+    assert chosen.kernel_.gamma == pytest.approx(best.kernel_.gamma) and chosen.C_ == best.C_
+    assert list(chosen.C_tried_) == list(best.C_tried_)
+    np.testing.assert_allclose(chosen.predict_proba(X), best.predict_proba(X), rtol=1e-9)
+
+
+def test_gamma_of_a_large_table_is_chosen_on_some_rows(monkeypatch):
+    X, y = smooth(400)
+    chosen = MEDClassifier("rbf", random_state=0).fit(X, y)
+    monkeypatch.setattr(classifier, "GAMMA_ROWS", 300)
+    sampled = MEDClassifier("rbf", random_state=0).fit(X, y)
+    assert sampled.kernel_.gamma == pytest.approx(chosen.kernel_.gamma) and sampled.C_ == chosen.C_
+    few = MEDClassifier("rbf", cv=[(np.arange(300), np.arange(300, 400))]).fit(X, y)  # positions in all rows
+    assert len(few.C_tried_) > 1
+
+
+def test_gamma_is_a_multiple_of_scale_only_where_C_is_chosen():
+    X, y = smooth(100)
+    for options in ({"C": 1.0}, {"margin": Margin("fixed", target=0.1)}):
+        gammas = [MEDClassifier(RBF(word), **options).fit(X, y).kernel_.gamma for word in ("auto", "scale")]
+        assert gammas[0] == gammas[1]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -40,8 +40,8 @@ BATCH = 1_024  # rows scored together
 
 @reads(RBF, Linear, Polynomial)
 def read_fisher_kernel(name: str, value: Any) -> Kernel:
-    """Read the kernel; gamma is "auto" for a kernel given by name."""
-    return read_kernel(name, value, (RBF, Linear, Polynomial), gamma="auto")
+    """Read the kernel."""
+    return read_kernel(name, value, (RBF, Linear, Polynomial))
 
 
 class KernelFisherClassifier(
@@ -72,9 +72,9 @@ class KernelFisherClassifier(
     Parameters
     ----------
     kernel : "rbf", "linear", "poly", RBF or Polynomial
-        Kernel function. "rbf" and "poly" are RBF(gamma="auto") and Polynomial(gamma="auto"), with gamma from 1/64 to 4
-        times "scale". "linear" is linear discriminant analysis with a ridge penalty. With more than 2000 rows, 1000
-        Nyström features replace the kernel matrix, unless `n_landmarks` of the kernel is a number or None.
+        Kernel function. "rbf" and "poly" are `RBF()` and `Polynomial()`, whose gamma is chosen from 1/64 to 4 times
+        "scale". "linear" is linear discriminant analysis with a ridge penalty. With more than 2000 rows, 1000 Nyström
+        features replace the kernel matrix, unless `n_landmarks` of the kernel is a number or None.
     shrinkage : "auto" or float
         Ridge penalty on |f|^2, relative to the variance of the rows. "auto" chooses from 1e-5 to 100.
     class_prior : "empirical", (C,) array or dict of label -> probability
@@ -219,7 +219,7 @@ class KernelFisherClassifier(
         return self
 
     def _check(self) -> None:
-        self._group("kernel").check(("auto", "scale"))
+        self._group("kernel").check()
         check_flag("standardize", self.standardize)
         check_random_state(self.random_state)  # an invalid value is an error even if nothing is drawn
         if not (isinstance(self.shrinkage, str) and self.shrinkage == "auto"):
@@ -234,17 +234,9 @@ class KernelFisherClassifier(
             return None
         return np.sort(check_random_state(self.random_state).permutation(n)[:n_landmarks])
 
-    def _kernels(self, Z: Array, weight: Array) -> list[Kernel]:
-        """The kernels to try: one for each gamma of the grid, or the given one."""
-        kernel: Any = clone(self._group("kernel"))
-        auto = getattr(kernel, "gamma", None) == "auto"
-        default = (kernel.set_params(gamma="scale") if auto else kernel).resolved(Z, weight)
-        factors = GAMMAS if auto else ()
-        return [clone(default).set_params(gamma=default.gamma * float(f)) for f in factors] or [default]
-
     def _choose(self, search: _Search, show: Any) -> _Fit:
         """Return the fit with the lowest leave-one-out log-loss."""
-        kernels = self._kernels(search.Z, search.rows.weight)
+        kernels = self._group("kernel").candidates(search.Z, search.rows.weight, GAMMAS)
         shrinkages = SHRINKAGES if isinstance(self.shrinkage, str) else np.array([float(self.shrinkage)])
         tried: list[dict] = []
         best: _Fit | None = None

@@ -21,7 +21,7 @@ from mixent.med.families import Dirichlets
 from mixent.med.model_estimator import MEDModelBase
 from mixent.med.net_structure import check_structure, read_structure
 from mixent.med.options import LabelUpdates, Margin
-from mixent.med.training_sets import Subset, TrainedDiscriminant, TrainingSet
+from mixent.med.training_sets import Subset, TrainedDiscriminant
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 MIN_TARGET, MAX_TARGET = 0.1, 2.0  # nats: rows are classified correctly; well separated classes need no more
@@ -264,7 +264,7 @@ class MEDBayesNetClassifier(MEDModelBase):
             whole=subset,
         )
 
-    def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
+    def _store_function(self, trained: TrainedDiscriminant) -> None:
         assert isinstance(trained.discriminant, NetDiscriminant)
         self.distribution_: JointDistribution = trained.solution.state
         self.model_: NetModel = trained.discriminant.model

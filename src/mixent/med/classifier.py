@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.data import Categorical, Table, TableLike, check_spread, read_features
 from mixent.med.constraints import PairConstraints, contrasts
-from mixent.med.cross_validation import Folds
+from mixent.med.cross_validation import Choice, CrossValidation, Folds, cv_rounds
 from mixent.med.encoding import FILLED, Encoder
 from mixent.med.estimator import MEDBase
 from mixent.med.functions import dual_coefficients
@@ -63,6 +63,8 @@ MOST_ROWS = 10_000  # with more rows Nyström features replace the kernel, unles
 LANDMARKS = 1_000
 STORED_ROWS = 16_000  # with more rows and n_landmarks=None, the kernel matrix (2 GB) is not stored
 SAMPLED_ROWS = 5_000  # of these, as many are drawn for the choice of C and the calibration
+GAMMAS = (1.0, 0.1)  # multiples of "scale" from which gamma="auto" is chosen
+GAMMA_ROWS = 1_000  # of a larger table, as many rows are drawn for that choice
 
 
 @reads(Linear, Polynomial, RBF)
@@ -302,16 +304,41 @@ class MEDClassifier(MEDBase):
     def _grid(self) -> tuple[float, ...]:
         return tuple(C / self._target() for C in GRIDS[self._group("margin").distribution])
 
-    def _cv_rounds(self, subset: Subset) -> list[Folds]:
-        if self.feature_map_ is not None or self.kernel_ is None or isinstance(self.kernel_, Linear):
-            return super()._cv_rounds(subset)
-        if len(subset.rows) <= STORED_ROWS or not isinstance(self.cv, (int, np.integer)):
-            return super()._cv_rounds(subset)
-        order = check_random_state(self.random_state).permutation(len(subset.rows))
-        labelled = subset.labelled[order] & (subset.weight[order] > 0)
-        drawn = np.sort(np.concatenate([order[labelled], order[~labelled]])[:SAMPLED_ROWS])
-        rounds = super()._cv_rounds(subset.take(drawn))
+    def _cv_rounds(self, training_set: TrainingSet, subset: Subset) -> list[Folds]:
+        if not isinstance(training_set, KernelTrainingSet) or training_set.K is not None:
+            return super()._cv_rounds(training_set, subset)
+        drawn = self._drawn(subset, SAMPLED_ROWS)
+        rounds = super()._cv_rounds(training_set, subset.take(drawn))
         return [[(drawn[train], drawn[test]) for train, test in folds] for folds in rounds]
+
+    def _drawn(self, subset: Subset, most: int) -> np.ndarray:
+        """Positions of rows drawn at random, labelled ones first; of all rows where the positions in `cv` are."""
+        n = len(subset.rows)
+        if n <= most or not isinstance(self.cv, (int, np.integer)):
+            return np.arange(n)
+        order = check_random_state(self.random_state).permutation(n)
+        labelled = subset.labelled[order] & (subset.weight[order] > 0)
+        return np.sort(np.concatenate([order[labelled], order[~labelled]])[:most])
+
+    def _choose(self, folds: CrossValidation) -> tuple[CrossValidation, Choice]:
+        """Also choose gamma="auto": together with `C`, or on fewer rows and before it."""
+        kernel, Z = self._group("kernel"), getattr(folds.training_set, "encoded", None)
+        if Z is None or getattr(kernel, "gamma", None) != "auto" or not (folds.rounds and self._chooses_C()):
+            return super()._choose(folds)
+        some, drawn = folds, self._drawn(folds.subset, GAMMA_ROWS)
+        if len(drawn) < len(Z):
+            part = replace(folds.subset.take(drawn), rows=np.arange(len(drawn)))
+            some = replace(folds, subset=part, rounds=cv_rounds(part, self.cv, self.random_state))
+        executor, tried = folds.search.executor, []
+        for candidate in kernel.candidates(Z, folds.subset.labelled_weight, GAMMAS if some.rounds else GAMMAS[:1]):
+            rows = self._kernel_rows(candidate, Z[drawn], some.subset, executor)
+            tried.append(super()._choose(replace(some, training_set=rows)))
+        best = min(tried, key=lambda pair: pair[1].log_loss)
+        if some is folds:
+            return best
+        chosen: Any = best[0].training_set
+        rows = self._kernel_rows(chosen.kernel, Z, folds.subset, executor)
+        return super()._choose(replace(folds, training_set=rows))
 
     # --- training -----------------------------------------------------------------------------------------------
 
@@ -319,37 +346,41 @@ class MEDClassifier(MEDBase):
         self, X: TableLike, y: ArrayLike | None, table: Table, subset: Subset, executor: Executor
     ) -> TrainingSet:
         self.encoder_: Encoder | None = None
-        self.kernel_: Kernel | None = None
-        self.feature_map_: Any = None
         kernel = self._group("kernel")
         if isinstance(kernel, Precomputed):
             return KernelTrainingSet(_square_matrix(table))
         check_spread(table)
         if not isinstance(kernel, Kernel):
-            self.feature_map_ = _fitted_transformer(kernel, table, y, subset.weight)
-            return FeatureTrainingSet(_transformed(self.feature_map_, table))
+            transformer = _fitted_transformer(kernel, table, y, subset.weight)
+            return FeatureTrainingSet(_transformed(transformer, table), feature_map=transformer)
         self.encoder_ = Encoder.of(table, subset.labelled_weight, bool(self.standardize), subset.weight)
         Z = self.encoder_(table)
-        self.kernel_ = kernel.resolved(Z, subset.labelled_weight)
-        if isinstance(self.kernel_, Linear):
-            return FeatureTrainingSet(Z)
-        n_landmarks = self.kernel_.count_landmarks(
-            len(subset.rows), LANDMARKS if len(subset.rows) > MOST_ROWS else None
-        )
+        return self._kernel_rows(kernel.resolved(Z, subset.labelled_weight), Z, subset, executor)
+
+    def _kernel_rows(
+        self, kernel: Kernel, Z: Array, subset: Subset, executor: Executor
+    ) -> FeatureTrainingSet | KernelTrainingSet:
+        """All rows (n, d) in the form that discriminants with this kernel need; landmarks are drawn from the subset."""
+        if isinstance(kernel, Linear):
+            return FeatureTrainingSet(Z, kernel)
+        n_landmarks = kernel.count_landmarks(len(Z), LANDMARKS if len(Z) > MOST_ROWS else None)
         if n_landmarks is not None:
             rng = check_random_state(self.random_state)
             chosen = np.sort(rng.permutation(subset.rows[subset.weight > 0])[:n_landmarks])
-            self.feature_map_ = Nystrom.of(self.kernel_, Z[chosen])
-            return FeatureTrainingSet(self.feature_map_(Z), Z, executor)
-        if len(subset.rows) > STORED_ROWS:
-            return KernelTrainingSet(None, Z, self.kernel_, executor)
-        K = self.kernel_.square(Z, executor)
-        if isinstance(self.kernel_, KernelFunction):
+            nystrom = Nystrom.of(kernel, Z[chosen])
+            return FeatureTrainingSet(nystrom(Z), kernel, nystrom, Z, executor)
+        if len(Z) > STORED_ROWS:
+            return KernelTrainingSet(None, kernel, Z, executor)
+        K = kernel.square(Z, executor)
+        if isinstance(kernel, KernelFunction):
             check_kernel_matrix(K, "the matrix of the kernel function")
-        return KernelTrainingSet(K, Z)
+        return KernelTrainingSet(K, kernel, Z)
 
-    def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
+    def _store_function(self, trained: TrainedDiscriminant) -> None:
         constraints, solution = trained.constraints, trained.solution
+        training_set: Any = trained.training_set
+        self.kernel_: Kernel | None = training_set.kernel
+        self.feature_map_: Any = training_set.feature_map
         contrast = contrasts(constraints.n_classes)
         self._support_vectors = None
         if isinstance(training_set, FeatureTrainingSet):
@@ -357,18 +388,17 @@ class MEDClassifier(MEDBase):
                 self._support_vectors = training_set.features[self.support_]
             plane = trained.discriminant.plane(solution)  # type: ignore[attr-defined]
             if isinstance(self.feature_map_, Nystrom):
-                self._certify(training_set, trained)
+                self._certify(trained)
             self.function_ = DiscriminantFunction(plane.coef.T @ contrast.T, contrast @ plane.bias)
             return
         coefficients = dual_coefficients(solution, constraints, contrast)
         support = np.flatnonzero(coefficients.any(axis=1))
         rows = trained.subset.rows[support]
-        assert isinstance(training_set, KernelTrainingSet)
         vectors = None if training_set.encoded is None else training_set.encoded[rows]
         weights, bias = coefficients[support] @ contrast.T, contrast @ solution.state.bias
         self.function_ = DiscriminantFunction(weights, bias, rows, vectors)
 
-    def _certify(self, training_set: FeatureTrainingSet, trained: TrainedDiscriminant) -> None:
+    def _certify(self, trained: TrainedDiscriminant) -> None:
         """Set the value of the dual, and the gap, to those of the kernel that the Nyström features approximate.
 
         The functions of the features are also functions of the kernel, with the same norm, so that the primal value is
@@ -377,10 +407,10 @@ class MEDClassifier(MEDBase):
         solution, subset = trained.solution, trained.subset
         alpha = dual_coefficients(solution, trained.constraints, contrasts(subset.n_classes))
         used = np.flatnonzero(alpha.any(axis=1))
-        features, encoded = training_set.features[subset.rows[used]], training_set.encoded
-        assert encoded is not None and self.kernel_ is not None and training_set.executor is not None
-        gram = KernelGram(self.kernel_, encoded[subset.rows[used]], training_set.executor)
-        approximate = 0.5 * float(((features.T @ alpha[used]) ** 2).sum())
+        training_set, rows = trained.training_set, subset.rows[used]
+        assert isinstance(training_set, FeatureTrainingSet) and training_set.encoded is not None
+        gram = KernelGram(training_set.feature_map.kernel, training_set.encoded[rows], training_set.executor)
+        approximate = 0.5 * float(((training_set.features[rows].T @ alpha[used]) ** 2).sum())
         exact = 0.5 * float(np.vdot(alpha[used], gram.product(alpha[used])))
         if solution.dual is not None:
             self.objective_ = solution.dual + approximate - exact

@@ -24,6 +24,7 @@ CALIBRATIONS = ("temperature", "affine")
 MIN_HELD_OUT = 400  # cross-validation is repeated until about this many rows were held out, at most MAX_REPEATS times
 MAX_REPEATS = 5
 MAX_C_UNCERTAIN = 3.0  # largest C="auto" with uncertain labels: with a larger C they keep their initial values
+SOME = 0.1  # share of the margins that must be attained before the search for C can end
 UNLABELLED_ROUNDS = 2  # rounds that choose C with unlabelled rows, which take long; the others follow if the loss falls
 LEVEL = 0.05  # of the test whether unlabelled rows improve the predictions of labelled ones
 ALL = slice(None)
@@ -36,6 +37,11 @@ class Choice:
     C: float | None
     tried: list[dict] = field(default_factory=list)  # values tried, with their loss
     held_out: list[Array] | None = None  # held-out scores with this C; None: not computed
+
+    @property
+    def log_loss(self) -> float:
+        """The lowest loss of the values tried; infinite if there are none."""
+        return min((entry["log_loss"] for entry in self.tried), default=np.inf)
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,7 @@ class CrossValidation:
                 start = states[r, f].solution.state if (r, f) in states else None
                 trained = self.train(self.training_set, part, C, self.fold_search, start, label_prior)
                 states[r, f] = trained
-                scores[test] = trained.scores(self.training_set, subset.rows[test])
+                scores[test] = trained.scores(subset.rows[test])
             out.append(scores)
         return out
 
@@ -138,7 +144,8 @@ class CrossValidation:
         """`C` for the labelled rows alone.
 
         Larger values are tried until `patience` of them in a row do not improve the loss, until it rises twice in a
-        row, or until the margins of all training rows are attained.
+        row, or until the margins of all training rows are attained. While hardly any margin is attained, the functions
+        for all values are nearly proportional to C, and the losses, which hardly differ, do not end the search.
         """
         if self.subset.take(np.flatnonzero(self.subset.labelled)).uncertain:
             grid = _small_values(grid)
@@ -147,15 +154,18 @@ class CrossValidation:
         states: dict[tuple[int, int], TrainedDiscriminant] = {}
         tried: list[dict] = []
         best: tuple[float, float, list[Array] | None] = (np.inf, grid[0], None)
+        losses: list[float] = []  # once some margins are attained
         for i, C in enumerate(grid):
             if self.show is not None:
                 self.show(i, len(grid), f"C = {C:g}")
             held_out = self.scores(C, states=states)
             loss = self.loss(held_out)
             tried.append({"C": C, "log_loss": loss})
+            if losses or np.mean([trained.share_attained for trained in states.values()]) >= SOME:
+                losses.append(loss)
             if loss < best[0]:
                 best = (loss, C, held_out)
-            elif i - grid.index(best[1]) >= patience or _rises([entry["log_loss"] for entry in tried]):
+            elif min(i - grid.index(best[1]), len(losses)) >= patience or _rises(losses):
                 break
             if all(trained.attains_margins for trained in states.values()):
                 break
@@ -208,7 +218,7 @@ class CrossValidation:
         """(m, C) prior of the labels; for unlabelled rows, the probabilities predicted by the fit to the others."""
         labelled = subset.take(np.flatnonzero(subset.labelled))
         trained = self.train(self.training_set, labelled, C, search)
-        scores = trained.scores(self.training_set, subset.rows[~subset.labelled])
+        scores = trained.scores(subset.rows[~subset.labelled])
         prior = subset.prior.copy()
         prior[~subset.labelled] = softmax(scores if calibration is None else calibration(scores), axis=1)
         return prior

@@ -115,7 +115,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         with progress_bar(self.progress, "discrimination") as show, workers as executor:
             training_set = self._training_set(X, y, table, subset, executor)
             search = Search(float(self.tol), int(self.max_iter), executor)
-            self._store_function(training_set, self._fit_training_set(training_set, subset, search, show))
+            self._store_function(self._fit_training_set(training_set, subset, search, show))
         return self
 
     @abstractmethod
@@ -129,7 +129,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         """Return the encoded rows, and set the attributes of the encoding, such as `encoder_`."""
 
     @abstractmethod
-    def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
+    def _store_function(self, trained: TrainedDiscriminant) -> None:
         """Set the attributes that predictions need."""
 
     def _check_common(self) -> None:
@@ -213,7 +213,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         margin = self._margin(C, discriminant, constraints)
         if not subset.uncertain or not self._trains_margins():
             solution = discriminant.solve(constraints, margin, search, start)
-            return TrainedDiscriminant(subset, discriminant, margin, solution, None)
+            return TrainedDiscriminant(training_set, subset, discriminant, margin, solution, None)
         updates = self._group("relaxation")
         run = solve_uncertain_labels(
             discriminant,
@@ -227,21 +227,16 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
             max_rounds=updates.max_rounds,
         )
         final: LabelSolution = run.params
-        return TrainedDiscriminant(subset, discriminant, margin, final.solution, replace(run, last=None))
+        return TrainedDiscriminant(training_set, subset, discriminant, margin, final.solution, replace(run, last=None))
 
     def _fit_training_set(
-        self,
-        training_set: TrainingSet,
-        subset: Subset,
-        search: Search,
-        show: Progress | None,
-        rounds: list[Folds] | None = None,
+        self, training_set: TrainingSet, subset: Subset, search: Search, show: Progress | None
     ) -> TrainedDiscriminant:
         """Choose `C`, train on all rows, calibrate, and set the attributes that all these classifiers share."""
-        rounds = self._cv_rounds(subset) if rounds is None else rounds
+        rounds = self._cv_rounds(training_set, subset)
         folds = CrossValidation(self._train, training_set, subset, rounds, search, self.calibration, show)
-        grid = self._grid() if self._chooses_C() else ()
-        choice = folds.choose_C(grid, self._patience) if grid else Choice(self._given_C())
+        folds, choice = self._choose(folds)
+        grid = self._grid_in_use()
         self.unlabelled_gain_ = None
         used, label_prior = subset, None
         if subset.has_unlabelled and self._trains_margins():
@@ -250,7 +245,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
             self.unlabelled_gain_ = gain
         self.C_, self.C_tried_ = choice.C, choice.tried
         inferred = label_prior if used is subset else None
-        trained = self._train(training_set, used, self.C_, _with_progress(search, show), None, inferred)
+        trained = self._train(folds.training_set, used, self.C_, _with_progress(search, show), None, inferred)
         labelled = subset.labelled & (subset.weight > 0)
         mass = (subset.prior[labelled] * subset.weight[labelled, None]).sum(axis=0)
         self.class_prior_ = mass / mass.sum()
@@ -264,7 +259,16 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
             self._warn_if_one_class(subset)
         return trained
 
-    def _cv_rounds(self, subset: Subset) -> list[Folds]:
+    def _choose(self, folds: CrossValidation) -> tuple[CrossValidation, Choice]:
+        """Choose `C`; a subclass may also choose the form of the rows, and return their cross-validation."""
+        grid = self._grid_in_use()
+        return folds, folds.choose_C(grid, self._patience) if grid else Choice(self._given_C())
+
+    def _grid_in_use(self) -> tuple[float, ...]:
+        """Values of `C` to choose from; none if it is given or not used."""
+        return self._grid() if self._chooses_C() else ()
+
+    def _cv_rounds(self, training_set: TrainingSet, subset: Subset) -> list[Folds]:
         """Rounds of cross-validation; none if nothing is chosen by it."""
         if not (self._chooses_C() or self.calibration in CALIBRATIONS or subset.has_unlabelled):
             return []

@@ -27,7 +27,7 @@ from mixent.med.gaussian_training import GaussianTrainingSet, gaussian_scores, p
 from mixent.med.margins import MARGINS
 from mixent.med.model_training_sets import ModelDiscriminant
 from mixent.med.options import GaussianPrior, LabelUpdates, Margin
-from mixent.med.training_sets import Subset, TrainedDiscriminant, TrainingSet
+from mixent.med.training_sets import Subset, TrainedDiscriminant
 
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 LANDMARKS = 500
@@ -306,7 +306,7 @@ class MEDGaussianClassifier(MEDBase):
                 raise ValueError("cov of the prior must be symmetric and positive definite")
         return mean, cov
 
-    def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
+    def _store_function(self, trained: TrainedDiscriminant) -> None:
         self.distribution_: JointDistribution = trained.solution.state
         self.training_prior_ = self.class_prior_.copy()
         assert isinstance(trained.discriminant, ModelDiscriminant)

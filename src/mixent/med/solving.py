@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ class Search:
 
     gap: float = 1e-6  # nats per unit of weight
     max_iter: int = 1000
-    executor: Executor | None = None
+    executor: Executor = field(default_factory=Serial)
     observers: Sequence[Observer] = ()
 
     @property
@@ -52,7 +52,7 @@ class Search:
             source,
             start,
             stop=self.stop,
-            executor=self.executor or Serial(),
+            executor=self.executor,
             observers=(*self.observers, forecast),
         )
         if out.message != TOO_SLOW:

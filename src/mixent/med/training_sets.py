@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -118,6 +118,7 @@ class TrainedDiscriminant:
 
     Parameters
     ----------
+    training_set : all rows of the fit
     subset : rows, labels and weights
     discriminant : the family of discriminant functions
     margin : prior of the margins
@@ -127,12 +128,14 @@ class TrainedDiscriminant:
 
     def __init__(
         self,
+        training_set: TrainingSet,
         subset: Subset,
         discriminant: Discriminant,
         margin: MarginPrior,
         solution: Solution,
         label_run: Run | None,
     ) -> None:
+        self.training_set = training_set
         self.subset = subset
         self.discriminant = discriminant
         self.margin = margin
@@ -141,9 +144,15 @@ class TrainedDiscriminant:
         self.label_posterior = subset.prior if label_run is None else label_run.params.q
         self.constraints = PairConstraints.of(self.label_posterior, subset.weight, subset.prior)
 
-    def scores(self, training_set: TrainingSet, rows: np.ndarray) -> Array:
+    def scores(self, rows: np.ndarray) -> Array:
         """(m, C) scores of other rows of the training set."""
-        return training_set.scores(self.subset, self.discriminant, self.solution, self.constraints, rows)
+        return self.training_set.scores(self.subset, self.discriminant, self.solution, self.constraints, rows)
+
+    @property
+    def share_attained(self) -> float:
+        """Share of the margins that are attained without a force: their multiplier is zero."""
+        imposed = self.constraints.imposed
+        return float((self.solution.multipliers[imposed] == 0).sum() / max(imposed.sum(), 1))
 
     @property
     def attains_margins(self) -> bool:
@@ -157,8 +166,10 @@ class FeatureTrainingSet(TrainingSet):
     """Rows as vectors of features, for linear discriminants."""
 
     features: Array  # (n, r)
+    kernel: Kernel | None = None  # whose inner products those of the features are, or approximate
+    feature_map: Any = None  # from encoded rows (Nyström features), or a transformer of the columns
     encoded: Array | None = None  # (n, d) the encoded rows of Nyström features
-    executor: Executor | None = None
+    executor: Executor = field(default_factory=Serial)
 
     def discriminant(self, subset: Subset, bias_variance: float) -> LinearDiscriminant:
         features = self.features if subset.has_every_row(len(self.features)) else self.features[subset.rows]
@@ -173,14 +184,15 @@ class FeatureTrainingSet(TrainingSet):
 class KernelTrainingSet(TrainingSet):
     """Rows as a kernel matrix, or as a kernel whose matrix would be too large to store."""
 
-    K: Array | None  # (n, n)
+    K: Array | None  # (n, n); None: it would be too large to store
+    kernel: Kernel | None = None  # None: the matrix was given
     encoded: Array | None = None  # (n, d) the encoded rows, of which predictions need the support vectors
-    kernel: Kernel | None = None  # in place of K
-    executor: Executor | None = None
+    executor: Executor = field(default_factory=Serial)
+    feature_map: ClassVar[None] = None
 
     def discriminant(self, subset: Subset, bias_variance: float) -> FunctionDiscriminant:
         if self.K is None:
-            gram = KernelGram(self.kernel, self.encoded[subset.rows], self.executor or Serial())  # type: ignore[arg-type, index]
+            gram = KernelGram(self.kernel, self.encoded[subset.rows], self.executor)  # type: ignore[arg-type, index]
             return FunctionDiscriminant(gram, subset.n_classes, bias_variance)
         rows = None if subset.has_every_row(len(self.K)) else subset.rows
         return KernelDiscriminant(self.K, subset.n_classes, bias_variance, rows)

@@ -18,16 +18,14 @@ from mixent.base.explanation import Explanation
 from mixent.base.params import RandomState, check_choice, warn_unused
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
-from mixent.core.observers import Progress
 from mixent.data import Categorical, Table, TableLike, check_spread, read_features
-from mixent.med.cross_validation import CrossValidation
+from mixent.med.cross_validation import ALL, Choice, CrossValidation
 from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import SingleTree
 from mixent.med.model_estimator import MEDModelBase
 from mixent.med.options import LabelUpdates, Margin, Tables, Trees
-from mixent.med.solving import Search
 from mixent.med.spanning_trees import unpacked
-from mixent.med.training_sets import Subset, TrainedDiscriminant, TrainingSet
+from mixent.med.training_sets import Subset, TrainedDiscriminant
 from mixent.med.trees import TreeDiscriminant, TreeModel, TreeTrainingSet
 
 GRID = (0.1, 0.3, 1.0, 3.0)
@@ -289,32 +287,31 @@ class MEDTreeClassifier(MEDModelBase):
         """Whether continuous columns must be quantized."""
         return self._group("tables").kind == "integrated" or self._group("trees").n_trees > 1
 
-    def _fit_training_set(
-        self, training_set: Any, subset: Subset, search: Search, show: Progress | None, rounds: Any = None
-    ) -> TrainedDiscriminant:
-        rounds = self._cv_rounds(subset)
+    def _choose(self, folds: CrossValidation) -> tuple[CrossValidation, Choice]:
+        """Also choose the model of continuous columns."""
+        training_set: Any = folds.training_set
         if (
             self._group("tables").continuous == "auto"
             and training_set.table.schema.continuous
-            and rounds
+            and folds.rounds
             and not self._needs_quantized()
         ):
-            if show is not None:
-                show(0, 2, "model of continuous columns")
-            candidates = [training_set, replace(training_set, continuous="quantized", cache={}, solutions={})]
-            training_set = min(candidates, key=lambda candidate: self._rough_loss(candidate, subset, rounds, search))
-        self.continuous_ = training_set.continuous if training_set.table.schema.continuous else None
-        return super()._fit_training_set(training_set, subset, search, show, rounds)
+            if folds.show is not None:
+                folds.show(0, 2, "model of continuous columns")
+            quantized = replace(training_set, continuous="quantized", cache={}, solutions={})
+            folds = min((folds, replace(folds, training_set=quantized)), key=self._rough_loss)
+        return super()._choose(folds)
 
-    def _rough_loss(self, training_set: TreeTrainingSet, subset: Subset, rounds: list, search: Search) -> float:
+    def _rough_loss(self, folds: CrossValidation) -> float:
         """Cross-validated log-loss for a typical value of C; of one round with uncertain labels, which take long."""
         C = TYPICAL_C if self._chooses_C() else self._given_C()
-        rounds = rounds[:1] if subset.take(np.flatnonzero(subset.labelled)).uncertain else rounds
-        folds = CrossValidation(self._train, training_set, subset, rounds, search, self.calibration)
-        return folds.loss(folds.scores(C))
+        uncertain = folds.subset.take(np.flatnonzero(folds.subset.labelled)).uncertain
+        return folds.loss(folds.scores(C, slice(1) if uncertain else ALL))
 
-    def _store_function(self, training_set: TrainingSet, trained: TrainedDiscriminant) -> None:
-        assert isinstance(trained.discriminant, TreeDiscriminant)
+    def _store_function(self, trained: TrainedDiscriminant) -> None:
+        assert isinstance(trained.discriminant, TreeDiscriminant) and isinstance(trained.training_set, TreeTrainingSet)
+        training_set = trained.training_set
+        self.continuous_ = training_set.continuous if training_set.table.schema.continuous else None
         self.distribution_: JointDistribution = trained.solution.state
         self.model_: TreeModel = trained.discriminant.model
 

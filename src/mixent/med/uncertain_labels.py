@@ -29,7 +29,6 @@ from scipy.special import rel_entr
 from mixent.core.arrays import Array
 from mixent.core.blocks import Blocks, NumberedRows
 from mixent.core.driver import Problem, Run, Status, Stop, run
-from mixent.core.executors import Serial
 from mixent.core.stats import Stats
 from mixent.med.constraints import PairConstraints, pairs
 from mixent.med.margins import MarginPrior
@@ -299,7 +298,7 @@ def solve_uncertain_labels(
         problem.source(),
         problem.start(),
         stop=Stop(tol, max_rounds or MAX_ROUNDS),
-        executor=search.executor or Serial(),
+        executor=search.executor,
         observers=search.observers,
     )
     if search.gap < inner.gap:

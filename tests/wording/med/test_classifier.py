@@ -43,7 +43,7 @@ BAD = [
     ({"relaxation": LabelUpdates(class_prior=[1.0])}, "class_prior must be 'empirical' or 2 positive numbers, one per"),
     ({"calibration": "isotonic"}, "calibration must be one of 'temperature', 'affine'"),
     ({"kernel": RBF(n_landmarks=0)}, "n_landmarks must be a whole number >= 1, or 'auto' or None"),
-    ({"kernel": RBF("auto")}, "gamma must be 'scale' or a number > 0"),
+    ({"kernel": RBF("large")}, "gamma must be 'auto', 'scale' or a number > 0"),
     ({"kernel": Polynomial(coef0=-1.0)}, "coef0 must be a number >= 0"),
     ({"kernel": Polynomial(1.5)}, "degree must be a whole number >= 1"),
     ({"standardize": "yes"}, "standardize must be True or False"),

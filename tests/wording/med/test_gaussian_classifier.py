@@ -14,7 +14,7 @@ BAD = [
     ({"kernel": FisherKernel()}, "is a transformer; put it before this classifier in a pipeline"),
     ({"kernel": "linear"}, "kernel must be one of 'poly', 'rbf', Polynomial, RBF, .*, None; got 'linear'"),
     ({"n_kernel_components": 0, "kernel": "rbf"}, "n_kernel_components must be a whole number >= 1"),
-    ({"kernel": RBF(-3.0)}, "gamma must be 'scale' or a number > 0"),
+    ({"kernel": RBF(-3.0)}, "gamma must be 'auto', 'scale' or a number > 0"),
     ({"kernel": Polynomial(coef0=-1.0)}, "coef0 must be a number >= 0"),
     ({"calibration": "sigmoid"}, "calibration must be one of 'temperature', 'affine', 'predictive'"),
     ({"prior": GaussianPrior(mean=[0.0])}, r"mean of the prior must be finite numbers of shape \(2,\)"),
