@@ -150,7 +150,7 @@ class TrainedDiscriminant:
 
     @property
     def share_attained(self) -> float:
-        """Share of the margins that are attained without a force: their multiplier is zero."""
+        """Share of the margins that are attained with a multiplier of zero."""
         imposed = self.constraints.imposed
         return float((self.solution.multipliers[imposed] == 0).sum() / max(imposed.sum(), 1))
 
