@@ -1,15 +1,15 @@
-"""The page docs/tables.md: written from the stores alone, the same bytes for the same stores."""
+"""The page docs/tables.md, written from the stores; a section without records stays as it is on the page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from benchmarks.tables.comparison_show import CompareSection
 from benchmarks.tables.data import ROOT
 from benchmarks.tables.markdown import anchor
-from benchmarks.tables.section import Inputs
+from benchmarks.tables.section import NOT_RUN, Inputs
 from benchmarks.tables.sections_discrimination import (
     DISCRIMINATION_SECTION,
     NOVELTY_SECTION,
@@ -65,21 +65,40 @@ several of them mean that parts were run at different times.
 """
 
 
-def page_lines(inputs: Inputs) -> list[str]:
+def page_lines(inputs: Inputs, previous: Sequence[str] = ()) -> list[str]:
+    """Lines of the page; `previous` are those of the page that it replaces."""
+    sections = sections_of(previous)
     first = CompareSection()
     contents = [f"* [{first.title}](#{anchor(first.title)})"]
     for chapter, parts in CHAPTERS.items():
         contents.append(f"* [{chapter}](#{anchor(chapter)})")
         contents += [f"  * [{part.title}](#{anchor(part.title)})" for part in parts]
-    lines = [*HEAD.splitlines(), "", *contents, "", *first.lines(inputs)]
+    lines = [*HEAD.splitlines(), "", *contents, "", *_current(first.lines(inputs), sections)]
     for chapter, parts in CHAPTERS.items():
         lines += [f"## {chapter}", ""]
         for part in parts:
-            lines += part.lines(inputs)
+            lines += _current(part.lines(inputs), sections)
     return lines
+
+
+def sections_of(lines: Iterable[str]) -> dict[str, list[str]]:
+    """Heading -> lines of its section, the heading first."""
+    sections: dict[str, list[str]] = {}
+    heading = ""
+    for line in lines:
+        if line.startswith("#"):
+            heading = line
+        sections.setdefault(heading, []).append(line)
+    return sections
+
+
+def _current(lines: list[str], previous: Mapping[str, list[str]]) -> list[str]:
+    """The lines of a section, or those of the previous page if there are no records."""
+    return previous.get(lines[0], lines) if any(line.startswith(NOT_RUN) for line in lines) else lines
 
 
 def write_page(path: Path, inputs: Inputs) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(page_lines(inputs)).rstrip() + "\n")
+    previous = path.read_text().splitlines() if path.exists() else []
+    path.write_text("\n".join(page_lines(inputs, previous)).rstrip() + "\n")
     return path

@@ -14,6 +14,7 @@ from benchmarks.tables.store import Store
 from benchmarks.tables.summary import planned_records
 from benchmarks.tables.table import Setting, Table
 
+NOT_RUN = "Not run yet:"  # begins the line of a section without records
 Body = Callable[[Found], Iterable[str]]
 Plan = Callable[[Table], Iterable[Setting]]  # the settings to read: all of a table, or those of the quick mode
 
@@ -50,7 +51,7 @@ class Section:
 
 
 def not_run(name: str) -> str:
-    return f"Not run yet: `{command(name)}`."
+    return f"{NOT_RUN} `{command(name)}`."
 
 
 def command(name: str) -> str:

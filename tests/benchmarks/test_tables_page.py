@@ -161,6 +161,15 @@ def test_what_sections_say(full, text):
     assert text in full
 
 
+def test_a_section_without_records_stays_as_it_is(full, tmp_path):
+    page = tmp_path / "tables.md"
+    page.write_text(full)
+    assert write_page(page, inputs_of(tmp_path, quick=False)).read_text() == full
+    assert "Not run yet: `python -m benchmarks.tables --table trees`" in (
+        write_page(tmp_path / "new.md", inputs_of(tmp_path, quick=False)).read_text()
+    )
+
+
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
