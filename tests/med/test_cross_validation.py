@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.model_selection import StratifiedKFold
 
 from mixent import MEDClassifier
 from mixent.med import classifier
@@ -114,10 +115,48 @@ def test_gamma_of_a_large_table_is_chosen_on_some_rows(monkeypatch):
     X, y = smooth(400)
     chosen = MEDClassifier("rbf", random_state=0).fit(X, y)
     monkeypatch.setattr(classifier, "GAMMA_ROWS", 300)
+    searches, search = [], CrossValidation.choose_C
+    monkeypatch.setattr(
+        CrossValidation, "choose_C", lambda self, *more: searches.append(len(self.subset.rows)) or search(self, *more)
+    )
     sampled = MEDClassifier("rbf", random_state=0).fit(X, y)
+    assert searches == [300, 300, 400]
     assert sampled.kernel_.gamma == pytest.approx(chosen.kernel_.gamma) and sampled.C_ == chosen.C_
+    searches.clear()
+    MEDClassifier("rbf", cv=StratifiedKFold(3), random_state=0).fit(X, y)
+    assert searches == [300, 300, 400]
+    searches.clear()
+    few = y.astype(object)
+    few[np.arange(400) % 5 > 0] = None
+    MEDClassifier("rbf", random_state=0).fit(X, few)
+    assert searches == [400, 400]  # only 80 have a label
+    searches.clear()
     few = MEDClassifier("rbf", cv=[(np.arange(300), np.arange(300, 400))]).fit(X, y)  # positions in all rows
-    assert len(few.C_tried_) > 1
+    assert len(few.C_tried_) > 1 and searches == [400, 400]
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_rows_drawn_at_random_have_rows_of_a_rare_class(stored, monkeypatch):
+    X, y = smooth(300)
+    y[:3] = 2
+    for name in ("GAMMA_ROWS", "SAMPLED_ROWS"):
+        monkeypatch.setattr(classifier, name, 100)
+    if not stored:
+        monkeypatch.setattr(classifier, "STORED_ROWS", 200)
+    for seed in range(4):
+        kernel = RBF("auto" if stored else 0.02, n_landmarks=None)
+        model = MEDClassifier(kernel, cv=3, random_state=seed, max_iter=50).fit(X, y)
+        assert len(model.C_tried_) > 1 and model.cv_error_ is not None
+        assert len(model.gamma_tried_) == (2 if stored else 0)
+
+
+def test_the_values_of_gamma_are_recorded():
+    X, y = smooth(100)
+    model = MEDClassifier("rbf", random_state=0).fit(X, y)
+    best = min(model.gamma_tried_, key=lambda entry: entry["log_loss"])
+    assert model.kernel_.gamma == best["gamma"]
+    assert best["log_loss"] == min(entry["log_loss"] for entry in model.C_tried_)
+    assert MEDClassifier(random_state=0).fit(X, y).gamma_tried_ == []
 
 
 def test_gamma_is_a_multiple_of_scale_only_where_C_is_chosen():

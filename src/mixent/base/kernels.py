@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -36,7 +36,7 @@ class Kernel(Options, ABC):
     def gram(self, A: Array, B: Array) -> Array:
         """(n, m)."""
 
-    def check(self, words: Iterable[str] = GAMMA_WORDS) -> None:
+    def check(self, words: Sequence[str] = GAMMA_WORDS) -> None:
         """Refuse parameters out of range; `words` are those allowed for gamma."""
         if self.n_landmarks is not None and not (isinstance(self.n_landmarks, str) and self.n_landmarks == "auto"):
             check_count("n_landmarks", self.n_landmarks, "'auto' or None")
@@ -95,10 +95,10 @@ class Polynomial(Kernel):
     degree : int
         Degree of the polynomial.
     gamma : "auto", "scale" or float
-        Coefficient of the kernel: of x·x' here, of the squared distance in `RBF`. "scale" is 1 / (encoded columns x
-        the variance of all their entries). "auto" chooses from multiples of it: in MEDClassifier, together with
-        C="auto", a tenth or one, by cross-validation of at most 1000 rows; in KernelFisherClassifier, from 1/64 to 4,
-        by leave-one-out. Elsewhere "auto" is "scale".
+        Coefficient of the kernel, which multiplies x·x' or in `RBF` the squared distance: "scale" is 1 / (encoded columns
+        x the variance of all their entries), and "auto" chooses a multiple of it by cross-validation. MEDClassifier chooses one or a tenth,
+        together with C="auto", on at most 1000 labelled rows; KernelFisherClassifier from 1/64 to 4, by leave-one-out.
+        Elsewhere "auto" is "scale".
     coef0 : float
         Constant that is added before the power is taken.
     n_landmarks : "auto", int or None
@@ -120,7 +120,7 @@ class Polynomial(Kernel):
         self.coef0 = coef0
         self.n_landmarks = n_landmarks
 
-    def check(self, words: Iterable[str] = GAMMA_WORDS) -> None:
+    def check(self, words: Sequence[str] = GAMMA_WORDS) -> None:
         super().check()
         check_count("degree", self.degree)
         check_gamma(self.gamma, words)
@@ -150,7 +150,7 @@ class RBF(Kernel):
         self.gamma = gamma
         self.n_landmarks = n_landmarks
 
-    def check(self, words: Iterable[str] = GAMMA_WORDS) -> None:
+    def check(self, words: Sequence[str] = GAMMA_WORDS) -> None:
         super().check()
         check_gamma(self.gamma, words)
 
@@ -213,19 +213,20 @@ def read_kernel(name: str, value: Any, kinds: tuple[type[Kernel], ...], also: st
     forms = {form: kind for kind in kinds for form in kind.short_forms}
     if isinstance(value, str) and value in forms:
         return forms[value]()
-    if KernelFunction in kinds and callable(value) and not hasattr(value, "transform"):
+    if KernelFunction in kinds and callable(value) and not isinstance(value, type) and not hasattr(value, "transform"):
         return KernelFunction(value)
     allowed = [*map(repr, forms), *(kind.__name__ for kind in kinds if kind._get_param_names())]
     allowed += ["a function of two matrices"] * (KernelFunction in kinds) + [also] * bool(also)
     raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
 
 
-def check_gamma(gamma: Any, words: Iterable[str]) -> None:
+def check_gamma(gamma: Any, words: Sequence[str]) -> None:
     """A number > 0, or one of the words."""
     if isinstance(gamma, str) and gamma in words:
         return
     if isinstance(gamma, str) or not check_number(gamma) or not 0 < gamma < np.inf:
-        raise ValueError(f"gamma must be {', '.join(map(repr, words))} or a number > 0; got {gamma!r}")
+        allowed = f"{', '.join(map(repr, words))} or a number > 0" if words else "a number > 0"
+        raise ValueError(f"gamma must be {allowed}; got {gamma!r}")
 
 
 def as_number(gamma: Any, Z: Array, weight: Array) -> float:

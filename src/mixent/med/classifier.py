@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,8 +63,9 @@ MOST_ROWS = 10_000  # with more rows Nyström features replace the kernel, unles
 LANDMARKS = 1_000
 STORED_ROWS = 16_000  # with more rows and n_landmarks=None, the kernel matrix (2 GB) is not stored
 SAMPLED_ROWS = 5_000  # of these, as many are drawn for the choice of C and the calibration
-GAMMAS = (1.0, 0.1)  # multiples of "scale" from which gamma="auto" is chosen
-GAMMA_ROWS = 1_000  # of a larger table, as many rows are drawn for that choice
+GAMMA_FACTORS = (1.0, 0.1)  # multiples of "scale" from which gamma="auto" is chosen
+GAMMA_ROWS = 1_000  # with more labelled rows, as many are drawn for that choice
+CLASS_ROWS = 10  # of which at least so many are of each class
 
 
 @reads(Linear, Polynomial, RBF)
@@ -122,7 +123,8 @@ class MEDClassifier(MEDBase):
     standardize : bool
         Scale continuous columns to mean 0 and variance 1.
     cv : int, splitter or list of (train, test)
-        Cross-validation folds for C="auto" and for the calibration. A list holds positions among the labelled rows.
+        Cross-validation folds for C="auto", gamma="auto" and the calibration. A list holds positions among the labelled
+        rows; no rows are drawn at random then.
     tol : float
         Tolerance: stop when the duality gap per row is below it, in nats.
     max_iter : int
@@ -134,7 +136,7 @@ class MEDClassifier(MEDBase):
     categorical : "auto" or list
         Columns to treat as categorical whatever their type; they are one-hot encoded.
     random_state : int, RandomState or None
-        Seed for cross-validation and landmarks.
+        Seed for cross-validation, rows drawn at random and landmarks.
     n_jobs : int or None
         Number of threads; None uses all cores.
     progress : bool or callable
@@ -162,7 +164,10 @@ class MEDClassifier(MEDBase):
     C_ : float or None
         `C` in use; None without an upper bound.
     C_tried_ : list of dict
-        Values of `C` tried, with their cross-validated log-loss.
+        Values of `C` tried, with their cross-validated log-loss, for the kernel in use.
+    gamma_tried_ : list of dict
+        Values from which gamma="auto" was chosen, with the lowest cross-validated log-loss over `C`; empty if it was
+        not chosen.
     objective_ : float
         Dual objective J at the solution, in nats; with uncertain labels, for the labels inferred at the end.
     gap_ : float or None
@@ -307,38 +312,57 @@ class MEDClassifier(MEDBase):
     def _cv_rounds(self, training_set: TrainingSet, subset: Subset) -> list[Folds]:
         if not isinstance(training_set, KernelTrainingSet) or training_set.K is not None:
             return super()._cv_rounds(training_set, subset)
-        drawn = self._drawn(subset, SAMPLED_ROWS)
+        drawn = self._sample_rows(subset, SAMPLED_ROWS)
         rounds = super()._cv_rounds(training_set, subset.take(drawn))
         return [[(drawn[train], drawn[test]) for train, test in folds] for folds in rounds]
 
-    def _drawn(self, subset: Subset, most: int) -> np.ndarray:
-        """Positions of rows drawn at random, labelled ones first; of all rows where the positions in `cv` are."""
+    def _sample_rows(self, subset: Subset, n_max: int) -> np.ndarray:
+        """Positions of at most `n_max` rows drawn at random, labelled ones and a few of each class first.
+
+        All rows, if `cv` is a list of positions.
+        """
         n = len(subset.rows)
-        if n <= most or not isinstance(self.cv, (int, np.integer)):
+        if n <= n_max or isinstance(self.cv, Iterable):
             return np.arange(n)
         order = check_random_state(self.random_state).permutation(n)
         labelled = subset.labelled[order] & (subset.weight[order] > 0)
-        return np.sort(np.concatenate([order[labelled], order[~labelled]])[:most])
+        label, later = subset.prior[order].argmax(axis=1), np.ones(n, dtype=bool)
+        for c in range(subset.n_classes):
+            later[np.flatnonzero(labelled & (label == c))[:CLASS_ROWS]] = False
+        return np.sort(order[np.lexsort((later, ~labelled))[:n_max]])
 
     def _choose(self, folds: CrossValidation) -> tuple[CrossValidation, Choice]:
         """Also choose gamma="auto": together with `C`, or on fewer rows and before it."""
-        kernel, Z = self._group("kernel"), getattr(folds.training_set, "encoded", None)
+        kernel, training_set = self._group("kernel"), folds.training_set
+        self.gamma_tried_ = []
+        Z = getattr(training_set, "encoded", None)
         if Z is None or getattr(kernel, "gamma", None) != "auto" or not (folds.rounds and self._chooses_C()):
             return super()._choose(folds)
-        some, drawn = folds, self._drawn(folds.subset, GAMMA_ROWS)
+        n_labelled = np.count_nonzero(folds.subset.labelled & (folds.subset.weight > 0))
+        drawn = self._sample_rows(folds.subset, GAMMA_ROWS) if n_labelled > GAMMA_ROWS else np.arange(len(Z))
+        search_folds = folds
         if len(drawn) < len(Z):
             part = replace(folds.subset.take(drawn), rows=np.arange(len(drawn)))
-            some = replace(folds, subset=part, rounds=cv_rounds(part, self.cv, self.random_state))
-        executor, tried = folds.search.executor, []
-        for candidate in kernel.candidates(Z, folds.subset.labelled_weight, GAMMAS if some.rounds else GAMMAS[:1]):
-            rows = self._kernel_rows(candidate, Z[drawn], some.subset, executor)
-            tried.append(super()._choose(replace(some, training_set=rows)))
-        best = min(tried, key=lambda pair: pair[1].log_loss)
-        if some is folds:
+            rounds = cv_rounds(part, self.cv, self.random_state)
+            search_folds = replace(folds, subset=part, rounds=rounds)
+
+        def with_kernel(some: CrossValidation, kernel: Any, Z: Array) -> CrossValidation:
+            if some is folds and kernel.gamma == training_set.kernel.gamma:  # type: ignore[attr-defined]
+                return folds
+            rows = self._kernel_training_set(kernel, Z, some.subset, folds.search.executor)
+            return replace(some, training_set=rows)
+
+        best: tuple[CrossValidation, Choice] | None = None
+        for candidate in kernel.candidates(Z, folds.subset.labelled_weight, GAMMA_FACTORS):
+            tried = super()._choose(with_kernel(search_folds, candidate, Z[drawn]))
+            self.gamma_tried_.append({"gamma": float(candidate.gamma), "log_loss": tried[1].log_loss})
+            if best is None or tried[1].log_loss < best[1].log_loss:
+                best = tried
+        assert best is not None
+        if search_folds is folds:
             return best
         chosen: Any = best[0].training_set
-        rows = self._kernel_rows(chosen.kernel, Z, folds.subset, executor)
-        return super()._choose(replace(folds, training_set=rows))
+        return super()._choose(with_kernel(folds, chosen.kernel, Z))
 
     # --- training -----------------------------------------------------------------------------------------------
 
@@ -355,9 +379,9 @@ class MEDClassifier(MEDBase):
             return FeatureTrainingSet(_transformed(transformer, table), feature_map=transformer)
         self.encoder_ = Encoder.of(table, subset.labelled_weight, bool(self.standardize), subset.weight)
         Z = self.encoder_(table)
-        return self._kernel_rows(kernel.resolved(Z, subset.labelled_weight), Z, subset, executor)
+        return self._kernel_training_set(kernel.resolved(Z, subset.labelled_weight), Z, subset, executor)
 
-    def _kernel_rows(
+    def _kernel_training_set(
         self, kernel: Kernel, Z: Array, subset: Subset, executor: Executor
     ) -> FeatureTrainingSet | KernelTrainingSet:
         """All rows (n, d) in the form that discriminants with this kernel need; landmarks are drawn from the subset."""

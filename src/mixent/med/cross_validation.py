@@ -24,7 +24,7 @@ CALIBRATIONS = ("temperature", "affine")
 MIN_HELD_OUT = 400  # cross-validation is repeated until about this many rows were held out, at most MAX_REPEATS times
 MAX_REPEATS = 5
 MAX_C_UNCERTAIN = 3.0  # largest C="auto" with uncertain labels: with a larger C they keep their initial values
-SOME = 0.1  # share of the margins that must be attained before the search for C can end
+MIN_SHARE_ATTAINED = 0.1  # share of the margins that must be attained before the search for C can end
 UNLABELLED_ROUNDS = 2  # rounds that choose C with unlabelled rows, which take long; the others follow if the loss falls
 LEVEL = 0.05  # of the test whether unlabelled rows improve the predictions of labelled ones
 ALL = slice(None)
@@ -161,7 +161,7 @@ class CrossValidation:
             held_out = self.scores(C, states=states)
             loss = self.loss(held_out)
             tried.append({"C": C, "log_loss": loss})
-            if losses or np.mean([trained.share_attained for trained in states.values()]) >= SOME:
+            if losses or np.mean([trained.share_attained for trained in states.values()]) >= MIN_SHARE_ATTAINED:
                 losses.append(loss)
             if loss < best[0]:
                 best = (loss, C, held_out)

@@ -24,6 +24,9 @@ MOST_COLUMNS = 12
 def describe_classifier(model: MEDClassifier) -> Document:
     """Describe a linear or kernel discriminant function."""
     text, kernel = _discriminant(model)
+    if model.gamma_tried_:
+        text += f", chosen from {len(model.gamma_tried_)} values by cross-validation"
+        kernel["tried"] = model.gamma_tried_
     facts: Facts = {"kernel": kernel}
     content: list[Content] = []
     if isinstance(model.kernel_, Linear):

@@ -65,7 +65,8 @@ def describe_margins(model: MEDBase, lead: str, content: list[Content], facts: F
 def margin_facts(model: MEDBase) -> Facts:
     """C, margins, support rows, inferred labels, gap and calibration as values."""
     highest = model.label_posterior_.max(axis=1)  # NaN for rows without a weight
-    inferred = highest[highest < 1.0]
+    inferred, gain = highest[highest < 1.0], model.unlabelled_gain_
+    with_inferred = len(inferred) > 0 and (gain is None or gain > 0)
     n_support = np.bincount(model.label_posterior_[model.support_].argmax(axis=1), minlength=len(model.classes_))
     classes = class_facts(model.classes_, model.class_prior_)
     calibration = model.calibration_
@@ -80,7 +81,7 @@ def margin_facts(model: MEDBase) -> Facts:
         "bias": model.bias if isinstance(model.bias, str) else float(model.bias),
         "support": {
             "rows": len(model.support_),
-            "of": int((~np.isnan(highest)).sum()),
+            "of": None if len(inferred) and not with_inferred else int((~np.isnan(highest)).sum()),
             "leave_one_out": float(model.loo_estimate_),
             "prior_from_rows": model._prior_from_rows,
         },
@@ -93,9 +94,9 @@ def margin_facts(model: MEDBase) -> Facts:
         },
     }
     if len(inferred):
-        gain = model.unlabelled_gain_
         facts["inferred_labels"] = {
             "rows": len(inferred),
+            "used": with_inferred,
             "certain": int((inferred >= CERTAIN).sum()),
             "unlabelled_gain": None if gain is None else float(gain),
         }
@@ -155,8 +156,11 @@ def _support_text(facts: Mapping[str, Any]) -> str:
     support = facts["support"]
     if support["rows"] == 0:
         return "No support rows: every row already has its margin under the prior, so that training changed nothing"
-    text = f"{support['rows']} of {count(support['of'], 'row')} are support rows (their multiplier is not zero)"
-    if support["prior_from_rows"] or "inferred_labels" in facts:
+    of_all = "" if support["of"] is None else f" of {count(support['of'], 'row')}"
+    text = f"{support['rows']}{of_all} are support rows (their multiplier is not zero)"
+    if of_all == "":
+        text = f"{count(support['rows'], 'support row')} (their multiplier is not zero)"
+    if support["prior_from_rows"] or _with_inferred_labels(facts):
         return text
     share = percent(support["leave_one_out"])
     return f"{text}; without any other row the model is the same, so that the leave-one-out error is at most {share}"
@@ -165,19 +169,24 @@ def _support_text(facts: Mapping[str, Any]) -> str:
 def _error_text(facts: Mapping[str, Any]) -> str:
     if facts["cv_error"] is None:
         return ""
-    fitted = ["C"] * bool(facts["C"]["tried"]) + ["the calibration"] * (facts["calibration"]["kind"] in CALIBRATIONS)
-    fitted = fitted or ["the use of unlabelled rows"]
-    error = percent(facts["cv_error"], 1)
-    return f"Error on held-out rows: {error}, in the cross-validation of {' and '.join(fitted)}; slightly optimistic"
+    gamma = "tried" in (facts.get("kernel") or {})
+    chosen = {
+        "gamma": gamma,
+        "C": bool(facts["C"]["tried"]),
+        "the calibration": facts["calibration"]["kind"] in CALIBRATIONS,
+    }
+    fitted = [name for name, is_chosen in chosen.items() if is_chosen] or ["the use of unlabelled rows"]
+    error, names = percent(facts["cv_error"], 1), " and ".join(fitted)
+    return f"Error on held-out rows: {error}, in the cross-validation of {names}; slightly optimistic"
 
 
 def _labels_text(facts: Mapping[str, Any]) -> str:
     if "inferred_labels" not in facts:
         return ""
     inferred = facts["inferred_labels"]
-    rows, gain = count(inferred["rows"], "row"), inferred["unlabelled_gain"]
+    rows = count(inferred["rows"], "row")
     certain = f"the inferred labels of {inferred['certain']} have a probability of at least {percent(CERTAIN)}"
-    if gain is None or gain > 0:
+    if inferred["used"]:
         return f"{rows} without a certain label were used; {certain}"
     return (
         f"Rows without a label were not used, since the predictions of held-out rows do not improve significantly with "
@@ -201,9 +210,14 @@ def _calibration_text(facts: Mapping[str, Any]) -> str:
     return text
 
 
+def _with_inferred_labels(facts: Mapping[str, Any]) -> bool:
+    """Whether rows whose labels are inferred are part of the fit."""
+    return "inferred_labels" in facts and facts["inferred_labels"]["used"]
+
+
 def _certificates(facts: Mapping[str, Any]) -> list[str]:
     gap = facts["gap"]
-    if gap is not None and "inferred_labels" in facts:
+    if gap is not None and _with_inferred_labels(facts):
         return [f"For the labels inferred at the end, the objective is at most {gap:.1g} nats from its optimum."]
     return optimality(gap, "nats")
 

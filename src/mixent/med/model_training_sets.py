@@ -18,6 +18,7 @@ from mixent.med.solving import Discriminant, Search, Solution
 from mixent.med.training_sets import Subset, TrainingSet
 
 DISTANCE = 2.0  # nats above the target up to which margins are near it
+SEVERAL = 200  # rows from which models of cross-validation are computed with less precision
 FEW = 0.7  # share of the rows up to which those near the target are few
 FOLD_GAP = 1e-5  # duality gap per row of models of cross-validation: far below the error of their log-loss
 FIRST_C, GROWTH, ROUGH_GAP = 10.0, 4.0, 1e-3  # values of C on the way to a larger one, and their gap per row
@@ -107,7 +108,8 @@ def solve_near(
     that were left out and end below it are added, and the solution is continued.
     """
     target, constraints = problem.margin.target, problem.constraints
-    rough = search.gap >= FOLD_GAP or constraints.n_rows >= MANY  # else all rows are used, for the last digits
+    # with few rows all of them are used, and to the last digits
+    rough = constraints.n_rows >= MANY or (search.gap >= FOLD_GAP and constraints.n_rows >= SEVERAL)
     if rough:
         problem = replace(problem, precision=LOOSE)
     if start is None:

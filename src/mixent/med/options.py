@@ -155,7 +155,11 @@ class GaussianPrior(Options):
     @classmethod
     def read(cls, name: str, value: Any) -> Self:
         """Read the prior; a number is its strength."""
-        return cls(value) if check_number(value) else super().read(name, value)
+        if isinstance(value, cls):
+            return value
+        if check_number(value) or value in cls.short_forms:
+            return cls(value)
+        raise ValueError(f"{name} must be 'auto', a number of pseudo-rows >= 0, or a {cls.__name__}; got {value!r}")
 
     def check(self) -> None:
         """Raise an error for parameters out of range."""

@@ -20,9 +20,8 @@ from ...med.test_unlabelled import clouds
 
 
 def test_for_the_labels_inferred_at_the_end_the_objective():
-    partly = Y[:100:5].astype(object)
-    partly[::5] = None
-    model = MEDGaussianClassifier(C=1.0, calibration=None, random_state=0).fit(X[:100:5], partly)
+    uncertain = 0.8 * (Y[::10, None] == np.unique(Y)) + 0.1
+    model = MEDGaussianClassifier(C=1.0, calibration=None, random_state=0).fit(X[::10], uncertain)
     assert "For the labels inferred at the end, the objective is at most" in str(model.summary())
 
 
@@ -142,6 +141,8 @@ def test_unlabelled_rows_that_are_not_used_are_not_said_to_be():
     X, _, partly = clouds(120, label_by=1)
     text = " ".join(str(MEDClassifier(C=0.3, random_state=0).fit(X, partly).summary()).split())
     assert "Rows without a label were not used" in text and "were used;" not in text
+    assert "support rows (their multiplier is not zero); without any other row the model is the same" in text
+    assert "of 120 rows are support rows" not in text and "For the labels inferred at the end" not in text
     X, _, partly = clouds(100, label_by=0, seed=16, n_labelled=12)
     updates = LabelUpdates(class_prior={"a": 0.4, "b": 0.6})
     model = MEDClassifier(C=1.0, relaxation=updates, random_state=0).fit(X, partly)

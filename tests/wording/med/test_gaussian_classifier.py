@@ -10,7 +10,7 @@ BAD = [
     ({"margin": "fixed"}, "margin must be one of 'exponential', 'laplace', 'gaussian'; got 'fixed'"),
     ({"margin": Margin("laplace", quantile=1.5)}, "quantile of the margin must be a number from 0 to 1"),
     ({"prior": -1.0}, "strength of the prior must be a number >= 0"),
-    ({"prior": "flat"}, "prior must be one of 'auto', or a GaussianPrior; got 'flat'"),
+    ({"prior": "flat"}, "prior must be 'auto', a number of pseudo-rows >= 0, or a GaussianPrior; got 'flat'"),
     ({"kernel": FisherKernel()}, "is a transformer; put it before this classifier in a pipeline"),
     ({"kernel": "linear"}, "kernel must be one of 'poly', 'rbf', Polynomial, RBF, .*, None; got 'linear'"),
     ({"n_kernel_components": 0, "kernel": "rbf"}, "n_kernel_components must be a whole number >= 1"),
