@@ -20,7 +20,7 @@ from ...med.test_unlabelled import clouds
 
 
 def test_for_the_labels_inferred_at_the_end_the_objective():
-    uncertain = 0.8 * (Y[::10, None] == np.unique(Y)) + 0.1
+    uncertain = 0.7 * (Y[::10, None] == np.unique(Y)) + 0.1
     model = MEDGaussianClassifier(C=1.0, calibration=None, random_state=0).fit(X[::10], uncertain)
     assert "For the labels inferred at the end, the objective is at most" in str(model.summary())
 
