@@ -210,7 +210,7 @@ def _discounted(task: Task) -> Fit:
     batch, layout = task.batch, task.batch.layout
     sample = sampled(batch)
     dependence = task.dependence()
-    pairs = Pairs(dependence.correlation, dependence.z, dependence.std)
+    pairs = Pairs(dependence.correlation, dependence.std)
     pool = discounted(
         sample.divergence_problem(),
         sample.rows,

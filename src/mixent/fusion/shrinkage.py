@@ -1,0 +1,47 @@
+"""Correlations of pairs of sources, shrunk towards their common mean by empirical Bayes.
+
+The estimated correlation r of a pair has the standard error s. Either all sources are independent given the class, or
+the true correlations c of the pairs come from one population,
+
+    c ~ (1 - OUTLIERS) N(m, v^2) + OUTLIERS U(0, 1),    m ~ U(0, 1),   v ~ U(0, MAX_SPREAD),
+
+both with probability 1/2. A pair with weak evidence then has the typical correlation of the panel instead of zero, a
+pair far from the others keeps its own, and a discount needs evidence that outweighs its cost: with independent sources
+the posterior mass is on zero. Errors of pairs have a common part (the class priors, rows of calibrations), which is
+that of their mean; only the rest is relevant for the differences between pairs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import norm, truncnorm
+
+from mixent.core.arrays import Array, log_sum_exp
+
+OUTLIERS = 0.02  # prior probability of a pair that is unlike the others
+MAX_SPREAD = 0.5  # of the true correlations of the other pairs
+N_SPREADS = 26
+MIN_OWN = 0.1  # least share of the variance of a pair that is not common to all pairs
+
+
+def shrunk(r: Array, std: Array, mean: float, mean_std: float, n_sources: int) -> tuple[Array, float]:
+    """Posterior means (n,) of the correlations of pairs, and that of a further pair.
+
+    `r` (n,) are estimates with standard errors `std` (n,); `mean` is their mean, with the standard error `mean_std`.
+    """
+    own = np.maximum(std**2 - mean_std**2, MIN_OWN * std**2)
+    deviation = r - mean
+    spread = np.linspace(0.0, MAX_SPREAD, N_SPREADS)[:, None]
+    density = norm.pdf(deviation, scale=np.sqrt(spread**2 + own))  # (T, n)
+    usual = (1 - OUTLIERS) * density / ((1 - OUTLIERS) * density + OUTLIERS)
+    # the n pairs share the errors of n_sources calibrations
+    log_lik = np.log((1 - OUTLIERS) * density + OUTLIERS).sum(axis=1) * min(1.0, n_sources / len(r))
+    posterior = np.exp(log_lik - log_sum_exp(log_lik, axis=0))
+    low, high = -mean / mean_std, (1.0 - mean) / mean_std
+    log_factor = float(log_sum_exp(log_lik, axis=0) - np.log(N_SPREADS) - log_lik[0])
+    log_factor += float(np.log(max(norm.cdf(high) - norm.cdf(low), 1e-300)) - norm.logpdf(mean, scale=mean_std))
+    dependent = 1.0 / (1.0 + np.exp(-np.clip(log_factor, -500, 500)))
+    typical = mean + mean_std * float(truncnorm.mean(low, high))
+    kept = spread**2 / (spread**2 + own)
+    correlation = usual * (typical + kept * deviation) + (1 - usual) * r
+    return dependent * np.clip(posterior @ correlation, 0.0, 1.0), dependent * typical
