@@ -28,6 +28,7 @@ from mixent.base.priors import floored, shifted_priors
 from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
+from mixent.fusion.sampling import covariance_factor, item_covariance, set_covariance
 from mixent.fusion.sources import Layout
 
 TOL, PASSES = 1e-10, 2000
@@ -186,7 +187,7 @@ class Marginals:
 
         The errors of sources with the same calibration set have the correlation of their answers (J, J) within a class.
         """
-        layout, factor = self.layout, covariance_factor(self.layout, self.rate_derivative)
+        layout, factor = self.layout, covariance_factor(self.batch, self.rate_derivative)
         total = np.zeros((layout.n_classes,) * 2)
         independent = np.zeros(layout.n_sources, dtype=bool)
         for members in layout.calibration_sets:
@@ -219,37 +220,6 @@ def all_marginals(batch: Batch) -> Marginals:
     """The estimate from all sources except those with a context, whose histograms also depend on the cells."""
     used = np.array([n == 1 for n in batch.layout.n_groups])
     return Marginals(batch, used if used.any() else ~used)
-
-
-def item_covariance(influence: Array, weight: Array) -> Array:
-    """Covariance of sum_i w_i influence_i (P, D) over independent items."""
-    centered = influence - (weight @ influence) / weight.sum()
-    return (centered * weight[:, None]).T @ centered
-
-
-def covariance_factor(layout: Layout, derivative: Array) -> Array:
-    """(D, S, K) F such that F F^T is the covariance of sum derivative * dA, with dA the errors of all rates."""
-    return (derivative - layout.group_sums(derivative * layout.confusion)) * layout.rate_std
-
-
-def set_covariance(layout: Layout, factor: Array, members: list[int], correlation: Array) -> Array:
-    """(D, D) covariance of a quantity with this `covariance_factor` (D, S, K), for sources of one calibration set.
-
-    The errors of two sources are assumed to have the correlation of their answers within a class: their covariance is
-    the product of the square roots of their variances and of the correlation. This is exact for two classes and two
-    symbols.
-    """
-    parts = [factor[:, layout.slices[j]] for j in members]
-    roots = _roots(np.stack([np.einsum("dvk,evk->kde", part, part) for part in parts]))  # (m, K, D, D)
-    correlation = np.clip(correlation[np.ix_(members, members)], 0.0, 1.0)
-    np.fill_diagonal(correlation, 1.0)
-    return np.einsum("ikde,ikef->df", np.tensordot(correlation, roots, axes=1), roots)
-
-
-def _roots(matrices: Array) -> Array:
-    """Symmetric square roots of covariance matrices (..., D, D)."""
-    values, vectors = np.linalg.eigh(matrices)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]) @ vectors.swapaxes(-1, -2)
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,8 +9,9 @@ import numpy as np
 from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
-from mixent.fusion.batch_priors import MIN_ITEMS, Marginals, covariance_factor, item_covariance
+from mixent.fusion.batch_priors import MIN_ITEMS, Marginals
 from mixent.fusion.discounts import Pairs, effective_number
+from mixent.fusion.sampling import covariance_factor, item_covariance
 from mixent.fusion.shrinkage import OUTLIERS, shrunk
 from mixent.fusion.sources import Layout
 
@@ -102,7 +103,8 @@ class _Estimates:
     @property
     def z(self) -> Array:
         """(J, J) correlations in standard errors."""
-        return np.where(self.std > 0, self.r / np.where(self.std > 0, self.std, 1.0), np.where(np.isnan(self.r), np.nan, 0.0))
+        exact = self.std == 0
+        return np.where(exact, 0.0, self.r / np.where(exact, 1.0, self.std))
 
     def shrunk(self, copies: Array, sources: np.ndarray) -> Array:
         """(J, J) correlations, shrunk towards the mean of all pairs but copies; one for copies."""
@@ -187,8 +189,13 @@ class _PairScores:
         typical = float(np.nanmedian(error / scale)) if np.isfinite(error).any() else np.nan
         weight = batch.answered * batch.weight
         both = weight @ batch.answered.T
-        total = sum((weight * part) @ part.T for part in np.stack(self.scores).transpose(2, 0, 1))
-        expected = np.einsum("k,ikc,jkc->ij", self.marginals.prior, np.stack(self.means), np.stack(self.means))
+        p, means = self.marginals.prior, np.stack(self.means)
+        means = means - np.einsum("k,ikc->ic", p, means)[:, None]
+        parts = np.stack(self.scores).transpose(2, 0, 1)  # (K, J, P)
+        sums = np.stack([weight @ part.T for part in parts])  # (K, J, J) of the second over the answers of the first
+        total = sum((weight * part) @ part.T for part in parts)
+        total = total - (sums * sums.swapaxes(1, 2)).sum(axis=0) / np.maximum(both, 1e-300)
+        expected = np.einsum("k,ikc,jkc->ij", p, means, means)
         rows, columns = np.array(untested).T
         enough = both[rows, columns] >= MIN_ITEMS
         rows, columns = rows[enough], columns[enough]
@@ -245,7 +252,7 @@ class _Excess:
         """Standard error of the excess."""
         variance = float(item_covariance(self.influence[:, None], marginals.batch.weight)[0, 0])
         layout = marginals.layout
-        factor = covariance_factor(layout, self.derivative)
+        factor = covariance_factor(marginals.batch, self.derivative)
         for j, r in enumerate(layout.root.tolist()):
             if r != j and layout.set_of[r] == layout.set_of[j]:  # the same counts have identical errors
                 factor[layout.slices[r]] += factor[layout.slices[j]]
@@ -274,8 +281,9 @@ def _pair_excess(
     total = float(both.sum())
     if total <= 0:
         return 0.0, np.zeros(batch.n_patterns), 0.0
-    t = np.einsum("pk,pk->p", scores[i], scores[j])
-    expected = (means[i] * means[j]).sum(axis=1)  # (K,)
+    centered = [scores[m] - both @ scores[m] / total for m in (i, j)]
+    t = np.einsum("pk,pk->p", *centered)
+    expected = ((means[i] - p @ means[i]) * (means[j] - p @ means[j])).sum(axis=1)  # (K,)
     mean = float(both @ t) / total
     influence = np.where(both > 0, t - mean, 0.0) / total - marginals.influence @ expected
     return mean - float(p @ expected), influence, total
@@ -284,8 +292,9 @@ def _pair_excess(
 def _rate_derivative(marginals: Marginals, f: Array, means: list[Array], i: int, j: int) -> Array:
     """(S, K) derivative of the expectation of a pair with respect to each rate."""
     layout, p = marginals.layout, marginals.prior
-    expected = (means[i] * means[j]).sum(axis=1)
+    centered = {m: means[m] - p @ means[m] for m in (i, j)}
+    expected = (centered[i] * centered[j]).sum(axis=1)
     derivative = np.tensordot(expected, marginals.rate_derivative, axes=1)
     for a, b in ((i, j), (j, i)):
-        derivative[layout.slices[a]] += p * (f[layout.slices[a]] @ means[b].T)
+        derivative[layout.slices[a]] += p * (f[layout.slices[a]] @ centered[b].T)
     return derivative

@@ -29,7 +29,7 @@ def shrunk(r: Array, std: Array, mean: float, mean_std: float, n_sources: int) -
 
     `r` (n,) are estimates with standard errors `std` (n,); `mean` is their mean, with the standard error `mean_std`.
     """
-    own = np.maximum(std**2 - mean_std**2, MIN_OWN * std**2)
+    own = std**2 * max(1.0 - mean_std**2 / float((std**2).mean()), MIN_OWN)
     deviation = r - mean
     spread = np.linspace(0.0, MAX_SPREAD, N_SPREADS)[:, None]
     density = norm.pdf(deviation, scale=np.sqrt(spread**2 + own))  # (T, n)

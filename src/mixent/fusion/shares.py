@@ -1,0 +1,79 @@
+"""Class shares of a batch by EM with the rule's trust weights, with the sampling errors of items and calibrations.
+
+With L_i(k) = sum_j t_j log r_ij(k) the evidence of an item, a the pseudo-items and n the weight of the histogram
+estimate h (see `batch_priors`), the priors p maximize
+
+    sum_i w_i log sum_k p_k exp L_i(k) + sum_k (a_k + n h_k) log p_k.
+
+The influence of an item and the derivatives with respect to the rates are those of the delta method; for h they are
+those of the histogram estimate. Items are independent, so that the variance is valid for any dependence of the sources.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.fusion.batch_priors import Marginals
+from mixent.fusion.rules import posterior_of
+from mixent.fusion.sampling import covariance_factor, item_covariance, set_covariance
+
+SMALLEST = 1e-6  # a share in a denominator
+
+
+@dataclass(frozen=True)
+class RuleShares:
+    """The class priors of a weighted product rule, and their derivatives."""
+
+    marginals: Marginals
+    trust: Array  # (J,)
+    prior: Array  # (K,)
+    pseudo_items: Array  # (K,) a
+    n_histogram: float  # n
+
+    @cached_property
+    def p(self) -> Array:
+        return np.maximum(self.prior, SMALLEST)
+
+    @cached_property
+    def posterior(self) -> Array:
+        """(P, K) q; one for the class of a labelled item."""
+        batch = self.marginals.batch
+        q = posterior_of(batch.product(self.trust) + np.log(self.p))
+        labelled = np.flatnonzero(batch.labels >= 0)
+        q[labelled] = np.eye(len(self.p))[batch.labels[labelled]]
+        return q
+
+    @cached_property
+    def inverse(self) -> Array:
+        """(K, K) inverse of minus the Hessian on the simplex."""
+        g = self.posterior / self.p
+        H = (g * self.marginals.batch.weight[:, None]).T @ g
+        H += np.diag((self.pseudo_items + self.n_histogram * self.marginals.prior) / self.p**2)
+        Z = self.marginals._tangent
+        return Z @ np.linalg.pinv(Z.T @ H @ Z, rcond=1e-8, hermitian=True) @ Z.T
+
+    @cached_property
+    def influence(self) -> Array:
+        """(P, K) influence of an item."""
+        return (self.posterior / self.p + self.n_histogram * self.marginals.influence / self.p) @ self.inverse
+
+    @cached_property
+    def rate_derivative(self) -> Array:
+        """(K, S, K) derivative with respect to each rate A(v | k)."""
+        batch, layout = self.marginals.batch, self.marginals.batch.layout
+        K = layout.n_classes
+        q, w = self.posterior, batch.weight * (batch.labels < 0)
+        spread = -q[:, :, None] * q[:, None, :]  # dq_k' / dL_k
+        spread[:, np.arange(K), np.arange(K)] += q
+        moved = batch.expected((w[:, None, None] * spread).reshape(-1, K * K).T).reshape(-1, K, K)  # (S, k, k')
+        for j in batch.soft:
+            if batch._class_probabilities(j) is not None:
+                moved[layout.slices[j]] = 0.0  # these probabilities are used as they are
+        trust = self.trust[layout.source_of][:, None, None]
+        gradient = trust * moved / layout.confusion[:, :, None] / self.p
+        histogram = np.moveaxis(self.marginals.rate_derivative, 0, 2) * (self.n_histogram / self.p)
+        return np.moveaxis((gradient + histogram) @ self.inverse, 2, 0)
