@@ -239,13 +239,15 @@ def stabilized_prior(task: Task, trust: Array) -> Array:
     The estimate by EM is more precise, but depends on the trust weights; the composite estimate is valid whatever the
     dependence between the sources. It enters as a Dirichlet prior, weighted by its standard error.
     """
-    marginals, correlation = task.marginals, task.dependence().correlation
-    estimate = marginals.prior
-    variance = np.trace(marginals.batch_covariance + marginals.calibration_covariance(correlation))
-    # number of labelled items that would give the same variance
-    n_equivalent = float((estimate * (1 - estimate)).sum() / max(variance, 1e-12))
-    pseudo_items = n_equivalent * estimate + PSEUDO_ITEMS * task.settings.prior
+    pseudo_items = n_equivalent(task) * task.marginals.prior + PSEUDO_ITEMS * task.settings.prior
     return floored(_ml_priors(task, task.batch.product(trust), pseudo_items).prior)
+
+
+def n_equivalent(task: Task) -> float:
+    """Number of labelled items that would give the variance of the composite-likelihood estimate."""
+    marginals, correlation = task.marginals, task.dependence().correlation
+    variance = np.trace(marginals.batch_covariance + marginals.calibration_covariance(correlation))
+    return float((marginals.prior * (1 - marginals.prior)).sum() / max(variance, 1e-12))
 
 
 def sampled(batch: Batch) -> Batch:

@@ -1,8 +1,9 @@
-"""Sampling errors of items and of calibrated rates."""
+"""Sampling errors of items and of calibrated rates, and intervals of shares."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import norm
 
 from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
@@ -22,6 +23,24 @@ def covariance_factor(batch: Batch, derivative: Array) -> Array:
     layout = batch.layout
     std = layout.rate_std * np.sqrt(batch.dispersion)[layout.source_of]
     return (derivative - layout.group_sums(derivative * layout.confusion)) * std
+
+
+def calibration_covariance(batch: Batch, derivative: Array, used: np.ndarray, correlation: Array) -> Array:
+    """(D, D) covariance of  sum derivative * dA  (D, S, K), with dA the errors of the rates of the sources in `used`.
+
+    The errors of sources with the same calibration set have the correlation of their answers (J, J) within a class.
+    """
+    layout, factor = batch.layout, covariance_factor(batch, derivative)
+    total = np.zeros((len(factor),) * 2)
+    independent = np.zeros(layout.n_sources, dtype=bool)
+    for members in layout.calibration_sets:
+        members = [j for j in members if used[j]]
+        if len(members) == 1:
+            independent[members] = True
+        elif members:
+            total += set_covariance(layout, factor, members, correlation)
+    flat = factor[:, independent[layout.source_of]].reshape(len(total), -1)
+    return total + flat @ flat.T
 
 
 def set_covariance(layout: Layout, factor: Array, members: list[int], correlation: Array) -> Array:
@@ -56,3 +75,23 @@ def cautious_rates(layout: Layout) -> Array:
 def degrees_of_freedom(shares: Array, rows: Array) -> float:
     """Satterthwaite's degrees of freedom of a variance with these shares of its parts, each estimated on `rows`."""
     return float(1.0 / (shares**2 / np.maximum(rows - 1.0, 1.0)).sum())
+
+
+def share_interval(share: Array, covariance: Array, n: float, confidence: float) -> tuple[Array, Array]:
+    """Intervals (K,) of shares with this covariance (K, K), estimated from n items: the hull of two.
+
+    The normal interval is too short near zero and one, because the variance is too small there. The other one inverts
+    the score test, with the variance of labelled items at the hypothetical share x:
+
+        (share - x)^2 <= z^2 (variance + (x (1 - x) - share (1 - share)) / n),
+
+    which is Wilson's interval if all items are labelled.
+    """
+    z = norm.ppf(0.5 + confidence / 2)
+    of_labels = share * (1 - share) / n
+    variance = np.maximum(np.diag(covariance), of_labels)
+    half = z * np.sqrt(variance)
+    a, b = 1 + z**2 / n, share + z**2 / (2 * n)
+    root = np.sqrt(np.maximum(b**2 - a * (share**2 - z**2 * (variance - of_labels)), 0.0))
+    low, high = np.minimum(share - half, (b - root) / a), np.maximum(share + half, (b + root) / a)
+    return np.maximum(low, 0.0), np.minimum(high, 1.0)

@@ -7,6 +7,8 @@ estimate h (see `batch_priors`), the priors p maximize
 
 The influence of an item and the derivatives with respect to the rates are those of the delta method; for h they are
 those of the histogram estimate. Items are independent, so that the variance is valid for any dependence of the sources.
+The estimate itself depends on the trust weights, whereas h does not: the square of the difference d of the two, as far
+as it exceeds its own variance D, is a third part of the variance,  max(0, 1 - (K - 1) / d^T D^-1 d) d d^T.
 """
 
 from __future__ import annotations
@@ -17,11 +19,27 @@ from functools import cached_property
 import numpy as np
 
 from mixent.core.arrays import Array
-from mixent.fusion.batch_priors import Marginals
+from mixent.fusion.batch_priors import Marginals, PriorEstimate
+from mixent.fusion.frozen import FrozenRule, Weighted
+from mixent.fusion.methods import PSEUDO_ITEMS, Task, n_equivalent
 from mixent.fusion.rules import posterior_of
-from mixent.fusion.sampling import covariance_factor, item_covariance, set_covariance
+from mixent.fusion.sampling import calibration_covariance, item_covariance
 
 SMALLEST = 1e-6  # a share in a denominator
+
+
+def estimated_shares(task: Task, method: str, rule: FrozenRule, confidence: float) -> PriorEstimate:
+    """Intervals of the class priors of a rule; for rules that do not estimate them by EM, of the histogram estimate."""
+    correlation = task.dependence().correlation
+    if method == "discounted" and isinstance(rule, Weighted):
+        shares = RuleShares(
+            task.marginals, rule.trust, rule.prior, PSEUDO_ITEMS * task.settings.prior, n_equivalent(task)
+        )
+    elif method == "ml-product" and isinstance(rule, Weighted):
+        shares = RuleShares(task.marginals, rule.trust, rule.prior, task.settings.pseudo_items * task.settings.prior)
+    else:
+        return task.marginals.estimate(correlation, confidence)
+    return shares.estimate(correlation, confidence)
 
 
 @dataclass(frozen=True)
@@ -32,7 +50,7 @@ class RuleShares:
     trust: Array  # (J,)
     prior: Array  # (K,)
     pseudo_items: Array  # (K,) a
-    n_histogram: float  # n
+    n_histogram: float = 0.0  # n
 
     @cached_property
     def p(self) -> Array:
@@ -53,7 +71,7 @@ class RuleShares:
         g = self.posterior / self.p
         H = (g * self.marginals.batch.weight[:, None]).T @ g
         H += np.diag((self.pseudo_items + self.n_histogram * self.marginals.prior) / self.p**2)
-        Z = self.marginals._tangent
+        Z = self.marginals.tangent
         return Z @ np.linalg.pinv(Z.T @ H @ Z, rcond=1e-8, hermitian=True) @ Z.T
 
     @cached_property
@@ -77,3 +95,23 @@ class RuleShares:
         gradient = trust * moved / layout.confusion[:, :, None] / self.p
         histogram = np.moveaxis(self.marginals.rate_derivative, 0, 2) * (self.n_histogram / self.p)
         return np.moveaxis((gradient + histogram) @ self.inverse, 2, 0)
+
+    def estimate(self, correlation: Array, confidence: float) -> PriorEstimate:
+        """The priors with intervals."""
+        batch = item_covariance(self.influence, self.marginals.batch.weight)
+        calibration = self._calibration_covariance(self.rate_derivative, correlation)
+        return self.marginals.with_interval(self.prior, batch, calibration, self._excess(correlation), confidence)
+
+    def _excess(self, correlation: Array) -> Array:
+        """(K, K) square of the difference from the histogram estimate, as far as it exceeds its variance."""
+        marginals = self.marginals
+        difference = self.prior - marginals.prior
+        variance = item_covariance(self.influence - marginals.influence, marginals.batch.weight)
+        variance += self._calibration_covariance(self.rate_derivative - marginals.rate_derivative, correlation)
+        statistic = float(difference @ np.linalg.pinv(variance, rcond=1e-8, hermitian=True) @ difference)
+        excess = max(0.0, 1.0 - (len(difference) - 1) / statistic) if statistic > 0 else 0.0
+        return excess * np.outer(difference, difference)
+
+    def _calibration_covariance(self, derivative: Array, correlation: Array) -> Array:
+        everything = np.ones(self.marginals.layout.n_sources, dtype=bool)
+        return calibration_covariance(self.marginals.batch, derivative, everything, correlation)
