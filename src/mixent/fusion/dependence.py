@@ -56,7 +56,7 @@ def dependence(marginals: Marginals) -> Dependence:
     layout = marginals.layout
     pairs = _pairs(scores)
     originals = np.unique(layout.root[layout.share > 0])
-    correlation = pairs.shrunk(_copies(marginals), originals)
+    correlation = pairs.shrunk(_copies(marginals), layout)
     evidence_std = _evidence_std(layout, marginals.prior)
     n_effective = effective_number(Pairs(correlation, evidence_std).part(originals))
     return Dependence(pairs.z, correlation, n_effective, pairs.overall_z, evidence_std)
@@ -86,7 +86,7 @@ def _pairs(scores: _PairScores) -> _Estimates:
         scores.fill(cov, error, untested)
     scale = np.outer(std, std)
     mean, mean_std = others.value / max(weight, 1e-300), others.std(marginals) / max(weight, 1e-300)
-    return _Estimates(cov / scale, error / scale, mean, mean_std, everything.z(marginals), layout.root)
+    return _Estimates(cov / scale, error / scale, mean, mean_std, everything.z(marginals))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,6 @@ class _Estimates:
     mean: float  # of pairs that are not copies
     mean_std: float
     overall_z: float
-    root: np.ndarray  # (J,) original of each copy
 
     @property
     def z(self) -> Array:
@@ -106,19 +105,24 @@ class _Estimates:
         exact = self.std == 0
         return np.where(exact, 0.0, self.r / np.where(exact, 1.0, self.std))
 
-    def shrunk(self, copies: Array, sources: np.ndarray) -> Array:
-        """(J, J) correlations, shrunk towards the mean of all pairs but copies; one for copies."""
+    def shrunk(self, copies: Array, layout: Layout) -> Array:
+        """(J, J) correlations, shrunk towards the mean of all pairs but copies; one for copies.
+
+        Zero for sources of which no pair was tested.
+        """
         J = len(self.r)
         i, j = np.triu_indices(J, 1)
         usual = (self.std[i, j] > 0) & (copies[i, j] <= 0.5)
         i, j = i[usual], j[usual]
         out = np.zeros((J, J))
         if self.mean_std > 0:
-            values, typical = shrunk(self.r[i, j], self.std[i, j], self.mean, self.mean_std, len(sources))
-            out[:] = typical
+            weight = layout.share[i] * layout.share[j]
+            values, typical = shrunk(self.r[i, j], self.std[i, j], weight, self.mean, self.mean_std)
+            tested = np.isfinite(self.r).any(axis=1)
+            out[np.ix_(tested, tested)] = typical
             out[i, j] = out[j, i] = values
         out = copies + (1.0 - copies) * out
-        out[self.root[:, None] == self.root] = 1.0
+        out[layout.root[:, None] == layout.root] = 1.0
         return out
 
 

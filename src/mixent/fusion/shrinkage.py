@@ -14,6 +14,7 @@ that of their mean; only the rest is relevant for the differences between pairs.
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import expit
 from scipy.stats import norm, truncnorm
 
 from mixent.core.arrays import Array, log_sum_exp
@@ -24,23 +25,26 @@ N_SPREADS = 26
 MIN_OWN = 0.1  # least share of the variance of a pair that is not common to all pairs
 
 
-def shrunk(r: Array, std: Array, mean: float, mean_std: float, n_sources: int) -> tuple[Array, float]:
+def shrunk(r: Array, std: Array, weight: Array, mean: float, mean_std: float) -> tuple[Array, float]:
     """Posterior means (n,) of the correlations of pairs, and that of a further pair.
 
-    `r` (n,) are estimates with standard errors `std` (n,); `mean` is their mean, with the standard error `mean_std`.
+    `r` (n,) are estimates with standard errors `std` and weights, less than one for pairs of copies; `mean` is their
+    weighted mean, with the standard error `mean_std`.
     """
-    own = std**2 * max(1.0 - mean_std**2 / float((std**2).mean()), MIN_OWN)
+    n_pairs = float(weight.sum())
+    n_sources = (1.0 + np.sqrt(1.0 + 8.0 * n_pairs)) / 2.0
+    own = std**2 * max(1.0 - mean_std**2 * n_pairs / float(weight @ std**2), MIN_OWN)
     deviation = r - mean
     spread = np.linspace(0.0, MAX_SPREAD, N_SPREADS)[:, None]
-    density = norm.pdf(deviation, scale=np.sqrt(spread**2 + own))  # (T, n)
-    usual = (1 - OUTLIERS) * density / ((1 - OUTLIERS) * density + OUTLIERS)
-    # the n pairs share the errors of n_sources calibrations
-    log_lik = np.log((1 - OUTLIERS) * density + OUTLIERS).sum(axis=1) * min(1.0, n_sources / len(r))
+    density = (1 - OUTLIERS) * norm.pdf(deviation, scale=np.sqrt(spread**2 + own))  # (T, n)
+    usual = density / (density + OUTLIERS)
+    # the pairs share the errors of the sources, and are evidence of as many independent ones
+    log_lik = np.log(density + OUTLIERS) @ weight * min(1.0, n_sources / n_pairs)
     posterior = np.exp(log_lik - log_sum_exp(log_lik, axis=0))
     low, high = -mean / mean_std, (1.0 - mean) / mean_std
     log_factor = float(log_sum_exp(log_lik, axis=0) - np.log(N_SPREADS) - log_lik[0])
     log_factor += float(np.log(max(norm.cdf(high) - norm.cdf(low), 1e-300)) - norm.logpdf(mean, scale=mean_std))
-    dependent = 1.0 / (1.0 + np.exp(-np.clip(log_factor, -500, 500)))
+    dependent = float(expit(log_factor))
     typical = mean + mean_std * float(truncnorm.mean(low, high))
     kept = spread**2 / (spread**2 + own)
     correlation = usual * (typical + kept * deviation) + (1 - usual) * r
