@@ -9,6 +9,9 @@ The influence of an item and the derivatives with respect to the rates are those
 those of the histogram estimate. Items are independent, so that the variance is valid for any dependence of the sources.
 The estimate itself depends on the trust weights, whereas h does not: the square of the difference d of the two, as far
 as it exceeds its own variance D, is a third part of the variance,  max(0, 1 - (K - 1) / d^T D^-1 d) d d^T.
+
+"discounted" fits its trust weights at h, and p follows h in part: between the variance at fixed trust weights and that
+of h, the mean of the two is used.
 """
 
 from __future__ import annotations
@@ -100,6 +103,9 @@ class RuleShares:
         """The priors with intervals."""
         batch = item_covariance(self.influence, self.marginals.batch.weight)
         calibration = self._calibration_covariance(self.rate_derivative, correlation)
+        if self.n_histogram:
+            batch = (batch + self.marginals.batch_covariance) / 2
+            calibration = (calibration + self.marginals.calibration_covariance(correlation)) / 2
         return self.marginals.with_interval(self.prior, batch, calibration, self._excess(correlation), confidence)
 
     def _excess(self, correlation: Array) -> Array:
