@@ -36,16 +36,29 @@ def shrunk(r: Array, std: Array, weight: Array, mean: float, mean_std: float) ->
     own = std**2 * max(1.0 - mean_std**2 * n_pairs / float(weight @ std**2), MIN_OWN)
     deviation = r - mean
     spread = np.linspace(0.0, MAX_SPREAD, N_SPREADS)[:, None]
-    density = (1 - OUTLIERS) * norm.pdf(deviation, scale=np.sqrt(spread**2 + own))  # (T, n)
-    usual = density / (density + OUTLIERS)
+    usual = norm.logpdf(deviation, scale=np.sqrt(spread**2 + own)) + np.log1p(-OUTLIERS)  # (T, n)
+    outlier = np.log(OUTLIERS) + _log_mass(r, std)
+    both = np.logaddexp(usual, outlier)
     # the pairs share the errors of the sources, and are evidence of as many independent ones
-    log_lik = np.log(density + OUTLIERS) @ weight * min(1.0, n_sources / n_pairs)
-    posterior = np.exp(log_lik - log_sum_exp(log_lik, axis=0))
-    low, high = -mean / mean_std, (1.0 - mean) / mean_std
-    log_factor = float(log_sum_exp(log_lik, axis=0) - np.log(N_SPREADS) - log_lik[0])
-    log_factor += float(np.log(max(norm.cdf(high) - norm.cdf(low), 1e-300)) - norm.logpdf(mean, scale=mean_std))
+    evidence = weight * min(1.0, n_sources / n_pairs)
+    log_lik = both @ evidence
+    log_factor = float(log_sum_exp(log_lik, axis=0)) - np.log(N_SPREADS)
+    log_factor -= float(norm.logpdf(deviation, scale=np.sqrt(own)) @ evidence)
+    log_factor += float(_log_mass(np.array(mean), np.array(mean_std)) - norm.logpdf(mean, scale=mean_std))
     dependent = float(expit(log_factor))
-    typical = mean + mean_std * float(truncnorm.mean(low, high))
+    typical = float(_truncated_mean(np.array(mean), np.array(mean_std)))
     kept = spread**2 / (spread**2 + own)
-    correlation = usual * (typical + kept * deviation) + (1 - usual) * r
-    return dependent * np.clip(posterior @ correlation, 0.0, 1.0), dependent * typical
+    share = np.exp(usual - both)  # probability that the pair is like the others
+    values = share * (typical + kept * deviation) + (1 - share) * _truncated_mean(r, std)
+    posterior = np.exp(log_lik - log_sum_exp(log_lik, axis=0))
+    return dependent * np.clip(posterior @ values, 0.0, 1.0), dependent * typical
+
+
+def _log_mass(mean: Array, std: Array) -> Array:
+    """Logarithm of the mass of a normal distribution between 0 and 1: the density of  U(0, 1) + N(0, std^2)."""
+    return np.log(np.maximum(norm.cdf((1.0 - mean) / std) - norm.cdf(-mean / std), 1e-300))
+
+
+def _truncated_mean(mean: Array, std: Array) -> Array:
+    """Mean of a normal distribution that is truncated to 0 to 1."""
+    return np.asarray(mean + std * truncnorm.mean(-mean / std, (1.0 - mean) / std))
