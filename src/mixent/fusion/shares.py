@@ -11,7 +11,8 @@ The estimate itself depends on the trust weights, whereas h does not: the square
 as it exceeds its own variance D, is a third part of the variance,  max(0, 1 - (K - 1) / d^T D^-1 d) d d^T.
 
 "discounted" fits its trust weights at h, and p follows h in part: between the variance at fixed trust weights and that
-of h, the mean of the two is used.
+of h, the mean of the two is used. "ml-product" is biased if the sources are dependent: its mean squared error is then
+that of h plus  d d^T.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.fusion.batch_priors import Marginals, PriorEstimate
 from mixent.fusion.frozen import FrozenRule, Weighted
-from mixent.fusion.methods import PSEUDO_ITEMS, Task, n_equivalent
+from mixent.fusion.methods import PSEUDO_ITEMS, Task, dependent, n_equivalent
 from mixent.fusion.rules import posterior_of
 from mixent.fusion.sampling import calibration_covariance, item_covariance
 
@@ -33,16 +34,15 @@ SMALLEST = 1e-6  # a share in a denominator
 
 def estimated_shares(task: Task, method: str, rule: FrozenRule, confidence: float) -> PriorEstimate:
     """Intervals of the class priors of a rule; for rules that do not estimate them by EM, of the histogram estimate."""
-    correlation = task.dependence().correlation
-    if method == "discounted" and isinstance(rule, Weighted):
-        shares = RuleShares(
-            task.marginals, rule.trust, rule.prior, PSEUDO_ITEMS * task.settings.prior, n_equivalent(task)
-        )
-    elif method == "ml-product" and isinstance(rule, Weighted):
-        shares = RuleShares(task.marginals, rule.trust, rule.prior, task.settings.pseudo_items * task.settings.prior)
-    else:
-        return task.marginals.estimate(correlation, confidence)
-    return shares.estimate(correlation, confidence)
+    found, marginals = task.dependence(), task.marginals
+    if not isinstance(rule, Weighted) or method not in ("discounted", "ml-product"):
+        return marginals.estimate(found.correlation, confidence)
+    if method == "discounted":
+        shares = RuleShares(marginals, rule.trust, rule.prior, PSEUDO_ITEMS * task.settings.prior, n_equivalent(task))
+        return shares.estimate(found.correlation, confidence, of_histogram=0.5)
+    shares = RuleShares(marginals, rule.trust, rule.prior, task.settings.pseudo_items * task.settings.prior)
+    biased = dependent(found, np.unique(task.batch.layout.root))
+    return shares.estimate(found.correlation, confidence, of_histogram=float(biased))
 
 
 @dataclass(frozen=True)
@@ -99,24 +99,25 @@ class RuleShares:
         histogram = np.moveaxis(self.marginals.rate_derivative, 0, 2) * (self.n_histogram / self.p)
         return np.moveaxis((gradient + histogram) @ self.inverse, 2, 0)
 
-    def estimate(self, correlation: Array, confidence: float) -> PriorEstimate:
-        """The priors with intervals."""
-        batch = item_covariance(self.influence, self.marginals.batch.weight)
-        calibration = self._calibration_covariance(self.rate_derivative, correlation)
-        if self.n_histogram:
-            batch = (batch + self.marginals.batch_covariance) / 2
-            calibration = (calibration + self.marginals.calibration_covariance(correlation)) / 2
-        return self.marginals.with_interval(self.prior, batch, calibration, self._excess(correlation), confidence)
-
-    def _excess(self, correlation: Array) -> Array:
-        """(K, K) square of the difference from the histogram estimate, as far as it exceeds its variance."""
-        marginals = self.marginals
+    def estimate(self, correlation: Array, confidence: float, of_histogram: float) -> PriorEstimate:
+        """The priors with intervals, where `of_histogram` is the share of the histogram estimate in the variance."""
+        marginals, own = self.marginals, 1.0 - of_histogram
+        batch = own * item_covariance(self.influence, marginals.batch.weight)
+        calibration = own * self._calibration_covariance(self.rate_derivative, correlation)
+        batch += of_histogram * marginals.batch_covariance
+        calibration += of_histogram * marginals.calibration_covariance(correlation)
         difference = self.prior - marginals.prior
+        excess = 1.0 if of_histogram == 1 else self._excess(difference, correlation)
+        model = excess * np.outer(difference, difference)
+        return marginals.with_interval(self.prior, batch, calibration, model, confidence)
+
+    def _excess(self, difference: Array, correlation: Array) -> float:
+        """Share of the square of the difference from the histogram estimate that exceeds its variance."""
+        marginals = self.marginals
         variance = item_covariance(self.influence - marginals.influence, marginals.batch.weight)
         variance += self._calibration_covariance(self.rate_derivative - marginals.rate_derivative, correlation)
         statistic = float(difference @ np.linalg.pinv(variance, rcond=1e-8, hermitian=True) @ difference)
-        excess = max(0.0, 1.0 - (len(difference) - 1) / statistic) if statistic > 0 else 0.0
-        return excess * np.outer(difference, difference)
+        return max(0.0, 1.0 - (len(difference) - 1) / statistic) if statistic > 0 else 0.0
 
     def _calibration_covariance(self, derivative: Array, correlation: Array) -> Array:
         everything = np.ones(self.marginals.layout.n_sources, dtype=bool)
