@@ -47,30 +47,31 @@ class Dependence(Result):
 def dependence(marginals: Marginals) -> Dependence:
     """Tests of the joint distributions of pairs of answers against sum_k p_k A_i(. | k) A_j(. | k).
 
-    For each pair, the mean of  t = sum_c f_i(c) f_j(c)  is compared with its expectation under independence given the
-    class, where f(v, c) = 1 - 1/K if symbol v is a vote for class c and -1/K otherwise. The standard error includes
-    the sampling errors of the batch, the priors and the rates. Scores log A would be estimated from the same counts as
-    their means, and would be biased with many symbols and few rows.
+    For each pair, the covariance  sum_c cov(f_i(c), f_j(c))  over the items is compared with its expectation under
+    independence given the class, that of the class means, where f(v, c) = 1 - 1/K if symbol v is a vote for class c and
+    -1/K otherwise. The standard error includes the sampling errors of the batch, the priors and the rates. Scores log A
+    would be estimated from the same counts as their means, and would be biased with many symbols and few rows.
+    Covariances, instead of second moments, depend less on the priors and on the rates of frequent classes.
+
+    Divided by the standard deviations within a class, the excess is the correlation, which is shrunk (see `shrinkage`).
     """
-    scores = _PairScores.of(marginals)
-    layout = marginals.layout
-    pairs = _pairs(scores)
+    layout, copies = marginals.layout, _copies(marginals)
+    pairs = _pairs(_PairScores.of(marginals), copies)
     originals = np.unique(layout.root[layout.share > 0])
-    correlation = pairs.shrunk(_copies(marginals), layout)
+    correlation = pairs.shrunk(copies, layout)
     evidence_std = _evidence_std(layout, marginals.prior)
     n_effective = effective_number(Pairs(correlation, evidence_std).part(originals))
     return Dependence(pairs.z, correlation, n_effective, pairs.overall_z, evidence_std)
 
 
-def _pairs(scores: _PairScores) -> _Estimates:
+def _pairs(scores: _PairScores, copies: Array) -> _Estimates:
     """Estimated correlations of all pairs, with standard errors."""
     marginals, std = scores.marginals, scores.std
     layout = marginals.layout
     J = layout.n_sources
     cov, error = np.full((J, J), np.nan), np.full((J, J), np.nan)
-    copies = _copies(marginals)
-    everything = _Excess.zero(marginals.batch.n_patterns, layout.confusion.shape)
-    others, weight = everything, 0.0
+    usual = of_copies = _Excess.zero(marginals.batch.n_patterns, layout.confusion.shape)
+    weight = 1e-300  # of usual pairs
     tested, untested = pairs_to_test(layout)
     for i, j in tested:
         pair = scores.pair(i, j)
@@ -79,14 +80,15 @@ def _pairs(scores: _PairScores) -> _Estimates:
         cov[i, j] = cov[j, i] = pair.value
         error[i, j] = error[j, i] = pair.std(marginals)
         u = layout.share[i] * layout.share[j]
-        everything = everything.plus(pair, u / (std[i] * std[j]))
-        if copies[i, j] <= 0.5:
-            others, weight = others.plus(pair, u / (std[i] * std[j])), weight + u
+        if copies[i, j] > 0.5:
+            of_copies = of_copies.plus(pair, u / (std[i] * std[j]))
+        else:
+            usual, weight = usual.plus(pair, u / (std[i] * std[j])), weight + u
     if untested:
         scores.fill(cov, error, untested)
     scale = np.outer(std, std)
-    mean, mean_std = others.value / max(weight, 1e-300), others.std(marginals) / max(weight, 1e-300)
-    return _Estimates(cov / scale, error / scale, mean, mean_std, everything.z(marginals))
+    overall_z = usual.plus(of_copies, 1.0).z(marginals)
+    return _Estimates(cov / scale, error / scale, usual.value / weight, usual.std(marginals) / weight, overall_z)
 
 
 @dataclass(frozen=True)

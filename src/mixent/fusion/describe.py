@@ -177,7 +177,8 @@ def _dependence(fuser: Fuser, facts: Facts) -> list[Content]:
     if n <= MAX_SOURCES:
         alt = ", ".join(f"{' and '.join(pair['sources'])} {pair['z']:.1f}" for pair in facts["pairs"]) or "none"
         caption = (
-            "Above the diagonal: excess agreement in standard errors. Below: correlation of the answers within a class."
+            "Above the diagonal: excess agreement in standard errors. Below: correlation of the answers within a "
+            "class, shrunk towards that of all pairs."
         )
         if np.isnan(fuser.dependence_.z[np.triu_indices(n, 1)]).any():
             caption += " Gray: not tested (declared copies, or too few items answered by both sources)."

@@ -116,8 +116,8 @@ class Fuser(Estimator):
         Confusion matrix of each source, from its calibration and the labelled items; estimated from the batch by
         "dawid-skene".
     dependence_ : Dependence
-        Dependence of pairs of sources: `z`, `correlation`, and `n_effective`, the effective number of independent
-        sources.
+        Dependence of pairs of sources: `z`, `correlation` (shrunk towards that of all pairs), and `n_effective`, the
+        effective number of independent sources.
     drift_ : dict of name -> Drift
         Test of the histogram of each source against its calibration.
     agreement_ : dict of name -> Agreement

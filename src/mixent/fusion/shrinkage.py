@@ -14,14 +14,15 @@ that of their mean; only the rest is relevant for the differences between pairs.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
-from scipy.stats import norm, truncnorm
+from scipy.special import expit, ndtr
+from scipy.stats import norm
 
 from mixent.core.arrays import Array, log_sum_exp
 
 OUTLIERS = 0.02  # prior probability of a pair that is unlike the others
 MAX_SPREAD = 0.5  # of the true correlations of the other pairs
 N_SPREADS = 26
+SMALLEST = 1e-12  # mass between 0 and 1
 MIN_OWN = 0.1  # least share of the variance of a pair that is not common to all pairs
 
 
@@ -56,9 +57,11 @@ def shrunk(r: Array, std: Array, weight: Array, mean: float, mean_std: float) ->
 
 def _log_mass(mean: Array, std: Array) -> Array:
     """Logarithm of the mass of a normal distribution between 0 and 1: the density of  U(0, 1) + N(0, std^2)."""
-    return np.log(np.maximum(norm.cdf((1.0 - mean) / std) - norm.cdf(-mean / std), 1e-300))
+    return np.log(np.maximum(ndtr((1.0 - mean) / std) - ndtr(-mean / std), SMALLEST))
 
 
 def _truncated_mean(mean: Array, std: Array) -> Array:
     """Mean of a normal distribution that is truncated to 0 to 1."""
-    return np.asarray(mean + std * truncnorm.mean(-mean / std, (1.0 - mean) / std))
+    density = np.exp(-0.5 * (mean / std) ** 2) - np.exp(-0.5 * ((1.0 - mean) / std) ** 2)
+    truncated = mean + std * density / np.sqrt(2 * np.pi) * np.exp(-_log_mass(mean, std))
+    return np.clip(truncated, 0.0, 1.0)
