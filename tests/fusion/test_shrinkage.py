@@ -176,3 +176,19 @@ def test_discounts_and_the_effective_number_use_the_same_correlations():
     one = found(drawn)
     equal = Pairs(one.correlation, np.ones(10))
     assert discounts(equal).sum() == pytest.approx(one.n_effective, rel=1e-9)
+
+
+def test_ordered_scores_of_two_classes_keep_their_correlation():
+    """Of a score, and not of votes for its bins, which are less correlated."""
+    cell = replace(CELL, kind="ordinal", answers="ordinal", n_levels=7)
+    numbers = [found(panel(cell, i)).n_effective for i in range(8)]
+    assert np.mean(numbers) == pytest.approx(true_effective_number(cell), rel=0.15)
+
+
+def test_auto_discounts_copies_of_two_sources():
+    """One pair with the same answers, which the tests of pairs need not find, and an effective number of one."""
+    rng = np.random.default_rng(3)
+    one = Calibration.from_counts([[8, 2, 2], [2, 8, 2], [2, 2, 8]], list("abc"))
+    answers = rng.choice(list("abc"), 60).tolist()
+    fuser = Fuser({"s0": one, "s1": one}).fit({"s0": answers, "s1": answers})
+    assert fuser.method_ == "discounted" and fuser.dependence_.n_effective == pytest.approx(1, abs=0.01)

@@ -212,10 +212,20 @@ class _PairScores:
 
 
 def _votes(layout: Layout) -> Array:
-    """(S, K) f: a symbol is a vote for the class with its largest rate, or equally for several."""
+    """(S, K) f: a symbol is a vote for the class with its largest rate, or equally for several.
+
+    With two classes, an ordered symbol has a score instead, its place: the votes of many bins would be estimated from
+    the same few counts as their means, and lose a part of the correlation.
+    """
     A = layout.confusion
     votes = (A.max(axis=1, keepdims=True) * (1 - 1e-12) <= A).astype(float)
-    return votes / votes.sum(axis=1, keepdims=True) - 1.0 / layout.n_classes
+    f = votes / votes.sum(axis=1, keepdims=True) - 1.0 / layout.n_classes
+    for here, calibration in zip(layout.slices, layout.calibrations):
+        if layout.n_classes == 2 and (calibration.edges is not None or calibration.ordinal) and not calibration.cells:
+            place = np.linspace(-0.5, 0.5, here.stop - here.start)
+            sign = 1.0 if place @ (A[here, 1] - A[here, 0]) >= 0 else -1.0
+            f[here] = sign * np.stack([-place, place], axis=1)
+    return f
 
 
 def _evidence_std(layout: Layout, prior: Array) -> Array:
