@@ -10,8 +10,9 @@ from mixent.fusion import Calibration, Fuser
 from mixent.fusion.answers import read_answers
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import all_marginals
-from mixent.fusion.dependence import _copies, dependence
+from mixent.fusion.dependence import Dependence, _copies, dependence
 from mixent.fusion.discounts import Pairs, discounts, effective_number
+from mixent.fusion.methods import dependent
 from mixent.fusion.shrinkage import shrunk
 from mixent.fusion.sources import Layout
 
@@ -185,10 +186,10 @@ def test_ordered_scores_of_two_classes_keep_their_correlation():
     assert np.mean(numbers) == pytest.approx(true_effective_number(cell), rel=0.15)
 
 
-def test_auto_discounts_copies_of_two_sources():
-    """One pair with the same answers, which the tests of pairs need not find, and an effective number of one."""
-    rng = np.random.default_rng(3)
-    one = Calibration.from_counts([[8, 2, 2], [2, 8, 2], [2, 2, 8]], list("abc"))
-    answers = rng.choice(list("abc"), 60).tolist()
-    fuser = Fuser({"s0": one, "s1": one}).fit({"s0": answers, "s1": answers})
-    assert fuser.method_ == "discounted" and fuser.dependence_.n_effective == pytest.approx(1, abs=0.01)
+def test_copies_are_dependent_where_the_tests_of_pairs_do_not_find_them():
+    z = np.full((3, 3), 0.5)
+    correlation = np.eye(3)
+    for value, expected in ((0.9, False), (1.0, True)):
+        correlation[0, 1] = correlation[1, 0] = value
+        assert dependent(Dependence(z, correlation, 2.0, 0.5, np.ones(3)), np.arange(3)) == expected
+    assert not dependent(Dependence(z, correlation, 2.0, 0.5, np.ones(3)), np.array([0, 2]))  # declared
