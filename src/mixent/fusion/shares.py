@@ -34,15 +34,15 @@ SMALLEST = 1e-6  # a share in a denominator
 
 def estimated_shares(task: Task, method: str, rule: FrozenRule, confidence: float) -> PriorEstimate:
     """Intervals of the class priors of a rule; for rules that do not estimate them by EM, of the histogram estimate."""
-    found, marginals = task.dependence(), task.marginals
+    dependence, marginals = task.dependence(), task.marginals
     if not isinstance(rule, Weighted) or method not in ("discounted", "ml-product"):
-        return marginals.estimate(found.correlation, confidence)
+        return marginals.estimate(dependence.correlation, confidence)
     if method == "discounted":
         shares = RuleShares(marginals, rule.trust, rule.prior, PSEUDO_ITEMS * task.settings.prior, n_equivalent(task))
-        return shares.estimate(found.correlation, confidence, of_histogram=0.5)
+        return shares.estimate(dependence.correlation, confidence, of_histogram=0.5)
     shares = RuleShares(marginals, rule.trust, rule.prior, task.settings.pseudo_items * task.settings.prior)
-    biased = dependent(found, np.unique(task.batch.layout.root))
-    return shares.estimate(found.correlation, confidence, of_histogram=float(biased))
+    biased = dependent(dependence, np.unique(task.batch.layout.root))
+    return shares.estimate(dependence.correlation, confidence, of_histogram=float(biased))
 
 
 @dataclass(frozen=True)
