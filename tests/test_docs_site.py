@@ -43,7 +43,7 @@ def test_the_mathematics(capsys):
 def test_fusion_for_a_manager(capsys):
     names, printed, text, _ = run("fusion-manager.md", capsys)
     page = " ".join(text.split())
-    assert len(printed) == 9 and not [line for line in printed if " ".join(line.split()) not in page]
+    assert len(printed) == 10 and not [line for line in printed if " ".join(line.split()) not in page]
     assert re.search(r"270 +\| +30", text) and round(100 * (0.95 * 0.1 + 0.05 * 0.8)) == 14  # the table, and "about 14"
     assert round(100 * (0.85 * 0.1 + 0.15 * 0.8)) == 20
     assert names["fusion"].method_ == "discounted"

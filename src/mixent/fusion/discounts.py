@@ -15,31 +15,26 @@ import numpy as np
 from mixent.core.arrays import Array
 
 MAX_TRUST = 3.0  # upper bound on trust weights; above one where a correlated source is below one
-MIN_Z = 1.0  # pairs with a smaller z are treated as uncorrelated
 RIDGE = 1e-3
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Correlations of pairs of sources within a class, their significance, and the standard deviations."""
+    """Correlations of pairs of sources within a class, and the standard deviations of their evidence."""
 
     correlation: Array  # (J, J)
-    z: Array  # (J, J)
     std: Array  # (J,)
 
     def part(self, sources: np.ndarray) -> Pairs:
         """Pairs of some of the sources."""
-        square = np.ix_(sources, sources)
-        return Pairs(self.correlation[square], self.z[square], self.std[sources])
+        return Pairs(self.correlation[np.ix_(sources, sources)], self.std[sources])
 
 
-def discounts(pairs: Pairs, min_z: float = MIN_Z) -> Array:
-    """(J,) weights t >= 0 of the best linear score, with correlations shrunk by their significance."""
+def discounts(pairs: Pairs) -> Array:
+    """(J,) weights t >= 0 of the best linear score."""
     from scipy.optimize import nnls
 
-    z = np.nan_to_num(pairs.z)
-    shrinkage = np.where(z > min_z, 1.0 - (min_z / np.maximum(z, min_z)) ** 2, 0.0)
-    matrix = np.clip(pairs.correlation, 0.0, 1.0) * shrinkage
+    matrix = np.clip(pairs.correlation, 0.0, 1.0)
     np.fill_diagonal(matrix, 1.0)
     values, vectors = np.linalg.eigh(matrix)
     matrix = (vectors * np.maximum(values, RIDGE)) @ vectors.T + RIDGE * np.eye(len(matrix))
@@ -51,5 +46,5 @@ def discounts(pairs: Pairs, min_z: float = MIN_Z) -> Array:
 
 def effective_number(pairs: Pairs) -> float:
     """Effective number of independent sources: the sum of the discounts for equally good sources."""
-    equal = Pairs(pairs.correlation, pairs.z, np.ones(len(pairs.std)))
-    return float(discounts(equal, 2 * MIN_Z).sum())  # among many pairs, some exceed MIN_Z by chance
+    J = len(pairs.std)
+    return float(np.clip(discounts(Pairs(pairs.correlation, np.ones(J))).sum(), 1.0, J))

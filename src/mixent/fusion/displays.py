@@ -47,7 +47,7 @@ class PriorsDisplay(Display):
     """
 
     classes: list[Any]  # K labels
-    prior: np.ndarray  # (K,) estimated from the sources' histograms alone
+    prior: np.ndarray  # (K,) estimated from the batch
     low: np.ndarray  # (K,)
     high: np.ndarray  # (K,)
     training: np.ndarray  # (K,) mean over the training sets of all sources
@@ -85,7 +85,8 @@ class PriorsDisplay(Display):
         ax.hlines(y, 100 * self.low, 100 * self.high, color=color(0), lw=5, alpha=0.3, label=interval, zorder=2)
         style = {"ls": "none", "clip_on": False}
         ax.plot(100 * self.prior, y, "o", color=color(0), ms=6, label="estimate", zorder=4, **style)
-        ax.plot(100 * self.used, y, "|", color=INK, ms=13, mew=1.6, label="in posteriors", zorder=5, **style)
+        if not np.allclose(self.used, self.prior):
+            ax.plot(100 * self.used, y, "|", color=INK, ms=13, mew=1.6, label="in posteriors", zorder=5, **style)
         ax.plot(100 * self.training, y, "D", mfc="none", mec=color(1), mew=1.5, ms=7, label="training", **style)
         ax.set_yticks(y, [plain(class_name(label), 24) for label in self.classes])
         ax.set(xlabel="Class prior (%)", ylim=(K - 0.5, -0.5))

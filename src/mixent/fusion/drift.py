@@ -10,13 +10,12 @@ from scipy.stats import f as fisher
 from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.fusion.batch_priors import MIN_ITEMS, Marginals
-from mixent.fusion.sources import Layout
+from mixent.fusion.sampling import cautious_rates, degrees_of_freedom
 
 NO_TEST = (
     "Not tested: there is no other source, there are too few items, the source has a context, or its calibration does "
     "not describe its answers."
 )
-PLUS_ROWS = 4.0  # of Agresti and Coull
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,12 +36,11 @@ class Drift(Result):
         return f"Wald test of the answers against the calibration: {self.statistic:.2f}, p = {self.p_value:.2g}."
 
 
-def drift(marginals: Marginals, j: int, correlation: Array, dispersion: Array | float = 1.0) -> Drift:
+def drift(marginals: Marginals, j: int, correlation: Array) -> Drift:
     """Wald test of the histogram of source j against A_j^T p, where p is estimated from the other sources.
 
     The covariance includes the sampling errors of the batch, of the calibration of j, and of the other calibrations.
     It is estimated from as few rows as the calibrations have, so that the statistic is compared with an F distribution.
-    `dispersion` (K,) is the variance of the answers within a class in units of that of labels with the same rates.
     """
     layout, batch = marginals.layout, marginals.batch
     here = layout.slices[j]
@@ -59,7 +57,7 @@ def drift(marginals: Marginals, j: int, correlation: Array, dispersion: Array | 
     cautious = cautious_rates(layout)[here]
     own = [
         scale * share**2 * (np.diag(cautious[:, k]) - np.outer(cautious[:, k], cautious[:, k])) / (conc[0, k] + 1.0)
-        for k, (share, scale) in enumerate(zip(others.prior, np.broadcast_to(dispersion, len(others.prior))))
+        for k, (share, scale) in enumerate(zip(others.prior, batch.dispersion[j]))
     ]
     of_others = A @ others.calibration_covariance(correlation) @ A.T
     parts = np.stack([_drift_covariance(others, here, observed, total), of_others, *own])
@@ -75,20 +73,6 @@ def drift(marginals: Marginals, j: int, correlation: Array, dispersion: Array | 
     )
     df = max(degrees_of_freedom(shares.mean(axis=1), rows) - q + 1, 1.0)
     return Drift(observed, expected, statistic, float(fisher.sf(statistic * df / (q * (df + q - 1)), q, df)))
-
-
-def cautious_rates(layout: Layout) -> Array:
-    """(S, K) rates for their own variance: with four more rows of each class, divided equally among the symbols.
-
-    The variance A (1 - A) / n is underestimated if all of a few rows have the same answer (Agresti and Coull, 1998).
-    """
-    mass, n_symbols = layout.concentration, layout.group_sums(np.ones_like(layout.concentration))
-    return (layout.confusion * mass + PLUS_ROWS / n_symbols) / (mass + PLUS_ROWS)
-
-
-def degrees_of_freedom(shares: Array, rows: Array) -> float:
-    """Satterthwaite's degrees of freedom of a variance with these shares of its parts, each estimated on `rows`."""
-    return float(1.0 / (shares**2 / np.maximum(rows - 1.0, 1.0)).sum())
 
 
 def _drift_covariance(others: Marginals, here: slice, observed: Array, total: float) -> Array:

@@ -31,6 +31,7 @@ from mixent.fusion.learning import default_calibrations, with_labels
 from mixent.fusion.messages import fit_warnings
 from mixent.fusion.methods import METHODS, PSEUDO_ITEMS, Fit, Settings, Task, window_prior
 from mixent.fusion.rules import with_labels_fixed
+from mixent.fusion.shares import estimated_shares
 from mixent.fusion.sources import Layout, Source
 from mixent.warn import warn
 
@@ -101,8 +102,9 @@ class Fuser(Estimator):
     prior_ : (K,) array
         Class priors that the posteriors use.
     prior_estimate_ : PriorEstimate
-        Class priors estimated from the sources' histograms alone, with confidence intervals (`low`, `high`) that
-        include the sampling errors of the batch and of the calibrations.
+        Class priors of the batch with confidence intervals (`low`, `high`) that include the sampling errors of the
+        batch and of the calibrations: `prior_` for "ml-product" and "discounted", and so for "auto" with calibrated
+        sources; estimated from the sources' histograms alone for the other methods.
     method_ : str
         The method used; differs from `method` for "auto".
     rule_ : object
@@ -114,8 +116,8 @@ class Fuser(Estimator):
         Confusion matrix of each source, from its calibration and the labelled items; estimated from the batch by
         "dawid-skene".
     dependence_ : Dependence
-        Dependence of pairs of sources: `z`, `correlation`, and `n_effective`, the effective number of independent
-        sources.
+        Dependence of pairs of sources: `z`, `correlation` (shrunk towards that of all pairs), and `n_effective`, the
+        effective number of independent sources.
     drift_ : dict of name -> Drift
         Test of the histogram of each source against its calibration.
     agreement_ : dict of name -> Agreement
@@ -360,7 +362,7 @@ class Fuser(Estimator):
         """Estimates and tests of priors and sources; the `tests` use the calibrations without the labelled items."""
         batch, settings = task.batch, task.settings
         self.dependence_ = task.dependence()
-        self.prior_estimate_ = task.marginals.estimate(self.dependence_.correlation, self.confidence)
+        self.prior_estimate_ = estimated_shares(task, self.method_, self.rule_, self.confidence)
         self.drift_, self.agreement_, self.faults_ = tests.drift, tests.agreement, tests.faults
         n_rows = self._first_layout.n_training if _is_training(self.class_prior) else np.inf
         n, gain = float(batch.weight.sum()), _gain(batch, settings.prior)

@@ -27,11 +27,12 @@ from mixent.base.priors import floored
 from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
-from mixent.fusion.batch_priors import MIN_ITEMS, Marginals, all_marginals, item_covariance
+from mixent.fusion.batch_priors import MIN_ITEMS, Marginals, all_marginals
 from mixent.fusion.dependence import dependence
-from mixent.fusion.drift import NO_TEST, Drift, cautious_rates, degrees_of_freedom, drift
+from mixent.fusion.drift import NO_TEST, Drift, drift
 from mixent.fusion.methods import MIN_ROWS
 from mixent.fusion.rules import ml_product
+from mixent.fusion.sampling import cautious_rates, degrees_of_freedom, item_covariance
 from mixent.fusion.sources import Layout
 
 MAX_SOURCES = 64  # that are tested; each test needs an estimate of the priors from all other sources
@@ -41,7 +42,6 @@ SWAPPED, RANDOM, SHIFTED, CHANGED = "swapped", "random", "shifted threshold", "c
 EM_STEPS = 200
 NEGLIGIBLE = 0.2  # share of the deviance from the calibration that a simple kind may leave unexplained
 MIN_PROBABILITY = 1e-12
-MIN_DISPERSION = 0.05  # of probabilities, in units of the variance of labels
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,7 +118,7 @@ def source_tests(batch: Batch, level: float) -> SourceTests:
         used = used & ~np.isin(np.arange(len(used)), suspects)
         posterior = panel.posterior(used)
         for j in suspects:
-            kind, B = fault_kind(marginals.batch, j, posterior, float(panel.dispersion[j].mean()))
+            kind, B = fault_kind(marginals.batch, j, posterior, float(batch.dispersion[j].mean()))
             faults.append(Fault((layout.names[j],), *tests.result(j), kind))
             rates[layout.names[j]] = B
         tests = rest
@@ -228,31 +228,12 @@ class Panel:
         layout = self.marginals.layout
         return np.stack([layout.rates[s].T @ self.f[s] / n for s, n in zip(layout.slices, layout.n_groups)])
 
-    @cached_property
-    def dispersion(self) -> Array:
-        """(J, K) variance of the answers within a class, divided by that of labels with the same rates.
-
-        One for labels. The calibration of a source that gives probabilities has only their sums, and the mean of
-        s (1 - s) in the batch, with s such a probability, is the variance that it lacks.
-        """
-        batch, layout = self.marginals.batch, self.marginals.layout
-        out = np.ones((layout.n_sources, layout.n_classes))
-        if batch.soft:
-            mass = batch.weight[:, None] * self.posterior(self.marginals.used)  # (P, K)
-        for j in batch.soft:
-            s = batch.answers.responses[j]
-            missing = (mass * (s * (1 - s)).sum(axis=1)[:, None]).sum(axis=0)
-            n = mass[batch.answered[j]].sum(axis=0)
-            A = layout.confusion[layout.slices[j]]
-            out[j] = 1.0 - missing / np.maximum(n, MIN_PROBABILITY) / (A * (1 - A)).sum(axis=0)
-        return np.clip(out, MIN_DISPERSION, 1.0)
-
     def tests(self, used: np.ndarray) -> Round:
         """Tests of the sources in `used` against the others of them."""
         marginals, J = Marginals(self.marginals.batch, used), len(used)
         none = Drift(np.empty(0), np.empty(0), np.nan, np.nan)
         return Round(
-            [drift(marginals, j, self.correlation, self.dispersion[j]) if used[j] else none for j in range(J)],
+            [drift(marginals, j, self.correlation) if used[j] else none for j in range(J)],
             [self.agreement(marginals, j) if used[j] else NOT_TESTED for j in range(J)],
             self.marginals.layout.root,
         )
@@ -306,7 +287,7 @@ class Panel:
             derivative[layout.slices[m]] += c * p * (f[layout.slices[m]] @ self.means[j].T)
         here = layout.slices[j]
         derivative[here] += p * (f[here] @ np.einsum("m,mkc->kc", coverage, means).T)
-        of_rates = rate_variances(layout, derivative, self.dispersion)
+        of_rates = rate_variances(layout, derivative, batch.dispersion)
         parts = np.array([float(item_covariance(influence[:, None], batch.weight)[0, 0]), *of_rates.ravel()])
         if not (variance := parts.sum()) > 0:
             return NOT_TESTED

@@ -28,6 +28,7 @@ MAX_SAMPLE = 20_000  # items that trust weights are estimated from
 PSEUDO_ITEMS = 2.0  # items at the reference priors that "auto" adds, to avoid extreme priors of small batches
 MIN_ROWS = 5.0  # calibration rows of a class; with fewer the confusion matrix counts as an assumption
 OVERALL_Z = 1.64  # critical value of all pairs combined, for a false positive rate of 5 %
+COPY = 0.99  # correlation of the answers of copies
 PAIR_LEVEL = 0.01  # false positive rate of the tests of single pairs, over all of them
 
 
@@ -210,7 +211,7 @@ def _discounted(task: Task) -> Fit:
     batch, layout = task.batch, task.batch.layout
     sample = sampled(batch)
     dependence = task.dependence()
-    pairs = Pairs(dependence.correlation, dependence.z, dependence.std)
+    pairs = Pairs(dependence.correlation, dependence.std)
     pool = discounted(
         sample.divergence_problem(),
         sample.rows,
@@ -239,13 +240,15 @@ def stabilized_prior(task: Task, trust: Array) -> Array:
     The estimate by EM is more precise, but depends on the trust weights; the composite estimate is valid whatever the
     dependence between the sources. It enters as a Dirichlet prior, weighted by its standard error.
     """
-    marginals, correlation = task.marginals, task.dependence().correlation
-    estimate = marginals.prior
-    variance = np.trace(marginals.batch_covariance + marginals.calibration_covariance(correlation))
-    # number of labelled items that would give the same variance
-    n_equivalent = float((estimate * (1 - estimate)).sum() / max(variance, 1e-12))
-    pseudo_items = n_equivalent * estimate + PSEUDO_ITEMS * task.settings.prior
+    pseudo_items = n_equivalent(task) * task.marginals.prior + PSEUDO_ITEMS * task.settings.prior
     return floored(_ml_priors(task, task.batch.product(trust), pseudo_items).prior)
+
+
+def n_equivalent(task: Task) -> float:
+    """Number of labelled items that would give the variance of the composite-likelihood estimate."""
+    marginals, correlation = task.marginals, task.dependence().correlation
+    variance = np.trace(marginals.batch_covariance + marginals.calibration_covariance(correlation))
+    return float((marginals.prior * (1 - marginals.prior)).sum() / max(variance, 1e-12))
 
 
 def sampled(batch: Batch) -> Batch:
@@ -307,10 +310,16 @@ def _auto(task: Task) -> Fit:
 
 
 def dependent(dependence: Dependence, originals: np.ndarray) -> bool:
-    """Whether all pairs combined, or a single pair, agree significantly more than under conditional independence."""
-    z = dependence.z[np.ix_(originals, originals)][np.triu_indices(len(originals), 1)]
+    """Whether all pairs combined, or a single pair, agree significantly more than under conditional independence.
+
+    A source with the same answers as another counts as dependent, however few they are.
+    """
+    upper = np.triu_indices(len(originals), 1)
+    z = dependence.z[np.ix_(originals, originals)][upper]
     z = z[np.isfinite(z)]
-    return dependence.overall_z > OVERALL_Z or bool(len(z) and z.max() > norm.isf(PAIR_LEVEL / len(z)))
+    copies = dependence.correlation[np.ix_(originals, originals)][upper] > COPY
+    significant = dependence.overall_z > OVERALL_Z or bool(len(z) and z.max() > norm.isf(PAIR_LEVEL / len(z)))
+    return significant or bool(copies.any())
 
 
 METHODS: dict[str, Callable[[Task], Fit]] = {

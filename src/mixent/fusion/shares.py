@@ -1,0 +1,124 @@
+"""Class shares of a batch by EM with the rule's trust weights, with the sampling errors of items and calibrations.
+
+With L_i(k) = sum_j t_j log r_ij(k) the evidence of an item, a the pseudo-items and n the weight of the histogram
+estimate h (see `batch_priors`), the priors p maximize
+
+    sum_i w_i log sum_k p_k exp L_i(k) + sum_k (a_k + n h_k) log p_k.
+
+The influence of an item and the derivatives with respect to the rates are those of the delta method; for h they are
+those of the histogram estimate. Items are independent, so that the variance is valid for any dependence of the sources.
+The estimate itself depends on the trust weights, whereas h does not: the square of the difference d of the two, as far
+as it exceeds its own variance D, is a third part of the variance,  max(0, 1 - (K - 1) / d^T D^-1 d) d d^T.
+
+"discounted" fits its trust weights at h, and p follows h in part: between the variance at fixed trust weights and that
+of h, the mean of the two is used. "ml-product" is biased if the sources are dependent: its mean squared error is then
+that of h plus  d d^T.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.fusion.batch_priors import Marginals, PriorEstimate
+from mixent.fusion.frozen import FrozenRule, Weighted
+from mixent.fusion.methods import PSEUDO_ITEMS, Task, dependent, n_equivalent
+from mixent.fusion.rules import posterior_of
+from mixent.fusion.sampling import calibration_covariance, item_covariance
+
+SMALLEST = 1e-6  # a share in a denominator
+
+
+def estimated_shares(task: Task, method: str, rule: FrozenRule, confidence: float) -> PriorEstimate:
+    """Intervals of the class priors of a rule; for rules that do not estimate them by EM, of the histogram estimate."""
+    dependence, marginals = task.dependence(), task.marginals
+    if not isinstance(rule, Weighted) or method not in ("discounted", "ml-product"):
+        return marginals.estimate(dependence.correlation, confidence)
+    if method == "discounted":
+        shares = RuleShares(marginals, rule.trust, rule.prior, PSEUDO_ITEMS * task.settings.prior, n_equivalent(task))
+        return shares.estimate(dependence.correlation, confidence, of_histogram=0.5)
+    shares = RuleShares(marginals, rule.trust, rule.prior, task.settings.pseudo_items * task.settings.prior)
+    biased = dependent(dependence, np.unique(task.batch.layout.root))
+    return shares.estimate(dependence.correlation, confidence, of_histogram=float(biased))
+
+
+@dataclass(frozen=True)
+class RuleShares:
+    """The class priors of a weighted product rule, and their derivatives."""
+
+    marginals: Marginals
+    trust: Array  # (J,)
+    prior: Array  # (K,)
+    pseudo_items: Array  # (K,) a
+    n_histogram: float = 0.0  # n
+
+    @cached_property
+    def p(self) -> Array:
+        return np.maximum(self.prior, SMALLEST)
+
+    @cached_property
+    def posterior(self) -> Array:
+        """(P, K) q; one for the class of a labelled item."""
+        batch = self.marginals.batch
+        q = posterior_of(batch.product(self.trust) + np.log(self.p))
+        labelled = np.flatnonzero(batch.labels >= 0)
+        q[labelled] = np.eye(len(self.p))[batch.labels[labelled]]
+        return q
+
+    @cached_property
+    def inverse(self) -> Array:
+        """(K, K) inverse of minus the Hessian on the simplex."""
+        g = self.posterior / self.p
+        H = (g * self.marginals.batch.weight[:, None]).T @ g
+        H += np.diag((self.pseudo_items + self.n_histogram * self.marginals.prior) / self.p**2)
+        Z = self.marginals.tangent
+        return Z @ np.linalg.pinv(Z.T @ H @ Z, rcond=1e-8, hermitian=True) @ Z.T
+
+    @cached_property
+    def influence(self) -> Array:
+        """(P, K) influence of an item."""
+        return (self.posterior / self.p + self.n_histogram * self.marginals.influence / self.p) @ self.inverse
+
+    @cached_property
+    def rate_derivative(self) -> Array:
+        """(K, S, K) derivative with respect to each rate A(v | k)."""
+        batch, layout = self.marginals.batch, self.marginals.batch.layout
+        K = layout.n_classes
+        q, w = self.posterior, batch.weight * (batch.labels < 0)
+        spread = -q[:, :, None] * q[:, None, :]  # dq_k' / dL_k
+        spread[:, np.arange(K), np.arange(K)] += q
+        moved = batch.expected((w[:, None, None] * spread).reshape(-1, K * K).T).reshape(-1, K, K)  # (S, k, k')
+        for j in batch.soft:
+            if batch._class_probabilities(j) is not None:
+                moved[layout.slices[j]] = 0.0  # these probabilities are used as they are
+        trust = self.trust[layout.source_of][:, None, None]
+        gradient = trust * moved / layout.confusion[:, :, None] / self.p
+        histogram = np.moveaxis(self.marginals.rate_derivative, 0, 2) * (self.n_histogram / self.p)
+        return np.moveaxis((gradient + histogram) @ self.inverse, 2, 0)
+
+    def estimate(self, correlation: Array, confidence: float, of_histogram: float) -> PriorEstimate:
+        """The priors with intervals, where `of_histogram` is the share of the histogram estimate in the variance."""
+        marginals, own = self.marginals, 1.0 - of_histogram
+        batch = own * item_covariance(self.influence, marginals.batch.weight)
+        calibration = own * self._calibration_covariance(self.rate_derivative, correlation)
+        batch += of_histogram * marginals.batch_covariance
+        calibration += of_histogram * marginals.calibration_covariance(correlation)
+        difference = self.prior - marginals.prior
+        excess = 1.0 if of_histogram == 1 else self._excess(difference, correlation)
+        model = excess * np.outer(difference, difference)
+        return marginals.with_interval(self.prior, batch, calibration, model, confidence)
+
+    def _excess(self, difference: Array, correlation: Array) -> float:
+        """Share of the square of the difference from the histogram estimate that exceeds its variance."""
+        marginals = self.marginals
+        variance = item_covariance(self.influence - marginals.influence, marginals.batch.weight)
+        variance += self._calibration_covariance(self.rate_derivative - marginals.rate_derivative, correlation)
+        statistic = float(difference @ np.linalg.pinv(variance, rcond=1e-8, hermitian=True) @ difference)
+        return max(0.0, 1.0 - (len(difference) - 1) / statistic) if statistic > 0 else 0.0
+
+    def _calibration_covariance(self, derivative: Array, correlation: Array) -> Array:
+        everything = np.ones(self.marginals.layout.n_sources, dtype=bool)
+        return calibration_covariance(self.marginals.batch, derivative, everything, correlation)
