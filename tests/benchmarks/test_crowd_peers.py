@@ -28,12 +28,19 @@ def test_our_methods_beside_each_other(tmp_path, capsys):
     frame.to_csv(tmp_path / "crowd.csv", index=False)
     (tmp_path / "manifest.json").write_text(json.dumps({"datasets": [{"name": "crowd_toy", "file": "crowd.csv"}]}))
     assert len(crowd_peers.read_set("toy", tmp_path)[1]) == 39
-    lines = crowd_peers.main(["--quick", "--sets", "toy", "--data", str(tmp_path)])
+    options = ["--quick", "--sets", "toy", "--data", str(tmp_path)]
+    lines = crowd_peers.main(options)
     assert capsys.readouterr().out.splitlines() == lines
     names = [f"mixent {name}" for name in crowd_peers.OURS]
-    assert lines[2].strip("| ").split(" | ")[1:4] == names
-    rows = [line.strip("| ").split(" | ") for line in lines[4:7]]
-    assert [row[0] for row in rows] == ["toy", "simulated", "mean"]
-    values = [[float(value) for value in row[1].split(" / ")[:2]] for row in rows]  # of auto
-    assert values[2] == pytest.approx(np.mean(values[:2], axis=0), abs=0.06)
-    assert min(values)[0] > 60  # of four classes
+    assert lines[2].strip("| ").split(" | ")[1:5] == ["scored", *names]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[4:7]]
+    assert [row[:2] for row in rows] == [["toy", "39 of 40"], ["mean", ""], ["simulated", "60 of 60"]]
+    values = [[float(value) for value in row[2].split(" / ")[:2]] for row in rows]  # of auto
+    assert values[0] == values[1] and min(values)[0] > 60  # of four classes
+    assert len(crowd_peers.main([*options, "--methods", "mixent majority"])[2].split("|")) == 5
+
+
+def test_means_leave_out_a_method_that_failed_on_a_set():
+    failed = (np.nan, np.nan, np.nan)
+    mean = crowd_peers.means({"a": {"x": (80.0, 0.5, 1.0), "y": failed}, "b": {"x": (90.0, 0.7, 3.0), "y": (1.0,) * 3}})
+    assert mean["x"] == pytest.approx((85.0, 0.6, 2.0)) and np.isnan(mean["y"]).all()
