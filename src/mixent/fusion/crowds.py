@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.sparse import csr_array
 
 from mixent.core.arrays import Array, softmax_columns
 from mixent.core.blocks import Whole
@@ -30,6 +32,7 @@ from mixent.fusion.workers import Events, Hierarchical, WorkerParams, assumed_ra
 FOLDS = 5  # of the answers
 ENOUGH_ANSWERS = 20_000  # held-out answers; with as many in the first folds, the others are not needed
 MIN_POWER = 0.02
+MIN_Z = 3.0  # of the gain of a candidate over the one before it
 CONSENSUS = 0.7
 MIN_ROWS = 5.0  # calibration rows of a class; with fewer the confusion matrix counts as an assumption
 TOL, FOLD_TOL = 1e-7, 1e-5  # gain in nats per item at which a fit stops; in the folds less precision is needed
@@ -63,11 +66,15 @@ class Crowd:
         """(S,) u of the source of each symbol."""
         return self.layout.share[self.layout.source_of]
 
+    @cached_property
+    def rows(self) -> Array:
+        """(S, K) rows of each class that the counts of the source are equivalent to."""
+        return self.layout.group_sums(self.counts)
+
     @property
     def given(self) -> Array:
         """(S, K) calibration counts, without assumptions."""
-        known = self.layout.n_rows.min(axis=1) >= MIN_ROWS
-        return np.where(known[self.layout.source_of, None], self.counts, 0.0)
+        return np.where(self.rows.min(axis=1, keepdims=True) >= MIN_ROWS, self.counts, 0.0)
 
     def stop(self) -> Stop:
         return Stop(self.tol, self.max_iter)
@@ -84,7 +91,7 @@ def dawid_skene_model(crowd: Crowd) -> Model:
 
 def _worker_model(crowd: Crowd, events: Events, strength: float | None = None) -> Model:
     problem = Hierarchical(
-        crowd.answers, events, crowd.given, assumed_rates(events, crowd.layout.confusion), crowd.share, strength
+        crowd.answers, events, crowd.given, assumed_rates(events, crowd.counts / crowd.rows), crowd.share, strength
     )
     fit: Run[WorkerParams] = run(
         problem,
@@ -114,10 +121,10 @@ def equal_model(crowd: Crowd) -> Model:
 
 
 MODELS: dict[str, Callable[[Crowd], Model]] = {
+    "dawid-skene": dawid_skene_model,
     "equal": equal_model,
     "one-coin": one_coin_model,
     "hierarchical": hierarchical_model,
-    "dawid-skene": dawid_skene_model,
 }
 
 
@@ -138,19 +145,26 @@ class HeldOut:
     log_joint: Array  # (K, m) log p(k, other answers to the item)
     rates: Array  # (K, m) of the answer in each class
     weight: Array  # (m,)
+    item: np.ndarray  # (m,)
 
-    def mean_log_prob(self, power: float) -> float:
-        """Mean log-probability of an answer, with the posteriors raised to this power."""
+    def log_prob(self, power: float) -> Array:
+        """(m,) log-probabilities of the answers, with the posteriors raised to this power."""
         post = power * self.log_joint
-        post[np.isneginf(self.log_joint)] = -np.inf
         softmax_columns(post)
-        log_prob = np.log(np.maximum((post * self.rates).sum(axis=0), MIN_PROBABILITY))
-        return float(log_prob @ self.weight / self.weight.sum())
+        return np.log(np.maximum((post * self.rates).sum(axis=0), MIN_PROBABILITY))
 
     def best_power(self) -> float:
         """The power of at most one with the best predictions."""
-        found = minimize_scalar(lambda x: -self.mean_log_prob(np.exp(x)), bounds=(np.log(MIN_POWER), 0.0))
+        found = minimize_scalar(lambda x: -self.weight @ self.log_prob(np.exp(x)), bounds=(np.log(MIN_POWER), 0.0))
         return float(np.exp(found.x))
+
+    def mean(self, values: Array) -> float:
+        return float(self.weight @ values / self.weight.sum())
+
+    def standard_error(self, values: Array) -> float:
+        """Standard error of the mean over independent items, whose answers are dependent."""
+        total = np.bincount(self.item, self.weight * (values - self.mean(values)))
+        return float(np.sqrt((total**2).sum()) / self.weight.sum())
 
 
 @dataclass(frozen=True)
@@ -164,12 +178,23 @@ class Choice:
 
 
 def choose(crowd: Crowd, names: list[str]) -> Choice:
-    """The candidate with the best predictions of held-out answers."""
+    """The candidate with the best predictions of held-out answers.
+
+    Each candidate replaces the one before it if its predictions are significantly better. The order is that in which
+    the classes can be exchanged by mistake: the common rates of the last one are only weakly tied to the classes.
+    """
     folds = Folds.of(crowd)
+    if not folds.usable:
+        return Choice(names[0], MODELS[names[0]](crowd), CONSENSUS, dict.fromkeys(names, np.nan))
     held_out = {name: folds.held_out(MODELS[name]) for name in names}
-    power = {name: 1.0 if h is None else h.best_power() for name, h in held_out.items()}
-    evidence = {name: np.nan if h is None else h.mean_log_prob(power[name]) for name, h in held_out.items()}
-    best = names[0] if np.isnan(evidence[names[0]]) else max(names, key=evidence.__getitem__)
+    power = {name: predictions.best_power() for name, predictions in held_out.items()}
+    log_prob = {name: predictions.log_prob(power[name]) for name, predictions in held_out.items()}
+    evidence = {name: held_out[name].mean(values) for name, values in log_prob.items()}
+    best = names[0]
+    for name in names[1:]:
+        gain = log_prob[name] - log_prob[best]
+        if held_out[name].mean(gain) > MIN_Z * held_out[name].standard_error(gain):
+            best = name
     return Choice(best, MODELS[best](crowd), CONSENSUS * power[best], evidence)
 
 
@@ -200,38 +225,35 @@ class Folds:
         fold = (position + offset[row] + part[row]) % FOLDS
         return Folds(replace(crowd, answers=answers, tol=FOLD_TOL), row, column, value, fold.astype(int))
 
-    def held_out(self, model: Callable[[Crowd], Model]) -> HeldOut | None:
-        """Predictions of the answers of each fold; None if there are no items with several answers."""
-        used, parts = 0, []
+    @cached_property
+    def tested(self) -> list[tuple[ItemAnswers, np.ndarray]]:
+        """For each fold, the other answers, and the stored answers that are held out, of items with other answers."""
+        answers, out, n_tested = self.crowd.answers, [], 0
         for fold in range(FOLDS):
-            part = self._predicted(model, fold)
-            if part is not None:
-                parts.append(part)
-                used += part.log_joint.shape[1]
-            if used >= ENOUGH_ANSWERS:
-                break
-        if not parts:
-            return None
-        return HeldOut(
-            np.concatenate([p.log_joint for p in parts], axis=1),
-            np.concatenate([p.rates for p in parts], axis=1),
-            np.concatenate([p.weight for p in parts]),
-        )
+            kept = self.fold != fold
+            entries = (self.value[kept], (self.row[kept], self.column[kept]))
+            matrix = csr_array(entries, shape=answers.matrix.shape)
+            test = np.flatnonzero(~kept & (np.diff(matrix.indptr) > 0)[self.row])
+            if len(test) and n_tested < ENOUGH_ANSWERS:
+                out.append((replace(answers, matrix=matrix), test))
+                n_tested += len(test)
+        return out
 
-    def _predicted(self, model: Callable[[Crowd], Model], fold: int) -> HeldOut | None:
-        answers, kept = self.crowd.answers, self.fold != fold
-        matrix = type(answers.matrix)(
-            (self.value[kept], (self.row[kept], self.column[kept])), shape=answers.matrix.shape
-        )
-        others = np.diff(matrix.indptr) > 0  # items with answers in the other folds
-        test = ~kept & others[self.row]
-        if not test.any():
-            return None
-        train = replace(answers, matrix=matrix)
-        fitted = model(replace(self.crowd, answers=train))
-        log_joint = train.log_joint(fitted.weights, np.log(fitted.prior))[:, self.row[test]]
-        weight = answers.weight[self.row[test]] * self.value[test]
-        return HeldOut(log_joint, fitted.rates[self.column[test]].T, weight)
+    @property
+    def usable(self) -> bool:
+        """Whether any items have several answers."""
+        return bool(self.tested)
+
+    def held_out(self, model: Callable[[Crowd], Model]) -> HeldOut:
+        """Predictions of the answers of all folds."""
+        log_joint, rates = [], []
+        for train, test in self.tested:
+            fitted = model(replace(self.crowd, answers=train))
+            log_joint.append(train.log_joint(fitted.weights, np.log(fitted.prior))[:, self.row[test]])
+            rates.append(fitted.rates[self.column[test]].T)
+        test = np.concatenate([test for _, test in self.tested])
+        weight = self.crowd.answers.weight[self.row[test]] * self.value[test]
+        return HeldOut(np.concatenate(log_joint, axis=1), np.concatenate(rates, axis=1), weight, self.row[test])
 
 
 def _positions(row: np.ndarray, rank: np.ndarray) -> np.ndarray:

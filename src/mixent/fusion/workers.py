@@ -19,6 +19,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import digamma, gammaln
 
 from mixent.core.arrays import Array
@@ -28,10 +29,11 @@ from mixent.fusion.calibration import Calibration
 from mixent.fusion.rules import ItemAnswers, LatentClassStats
 from mixent.fusion.sources import Layout
 
-COMMON_ROWS = 1.0  # rows of each class that the assumed accuracy adds to the estimate of the common rates
+COMMON_ROWS = 10.0  # rows of each class that the assumed accuracy adds to the estimate of the common rates
 FIRST_STRENGTH, MIN_STRENGTH, MAX_STRENGTH = 4.0, 0.05, 1e3
 MAX_LOG = 200.0  # of a parameter in an extrapolated step
-INNER_STEPS = 4  # of the common rates and the strength in each update
+COMMON_STEPS = 4  # of the common rates in each update
+STRENGTH_FACTOR, STRENGTH_TOL = 8.0, 1e-3  # largest step of the strength, and the tolerance of its logarithm
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,9 @@ class Events:
         """(R, C) counts of the events, from those of the rates (S, K)."""
         if self.shape == counts.shape:
             return counts
-        pooled: Array = np.bincount(self.of_rate.ravel(), counts.ravel(), int(np.prod(self.shape)))
-        return pooled.reshape(self.shape)
+        out = np.zeros(self.shape)
+        np.add.at(out.ravel(), self.of_rate, counts)  # a view: the zeros are contiguous
+        return out
 
     def spread(self, values: Array) -> Array:
         """(S, K) values of the rates, from those of their events (R, C)."""
@@ -222,26 +225,36 @@ class Hierarchical(Problem):
         )
 
     def _common(self, params: WorkerParams, counts: Array) -> tuple[Array, float]:
-        """M and c by steps of Minka (2000), none of which decreases the Dirichlet-multinomial likelihood of the counts.
+        """M and c, without a decrease of  sum_j u_j log P[counts_j | c M] + log prior(M)  (Dirichlet-multinomial).
 
-        sum_j u_j log P[counts_j | c M] is bounded below by  sum_v g_v log(c M_v) - c h, up to a constant.
+        The steps of M are those of Minka (2000), which maximize a bound  sum_v g_v log M_v; that of c is a search.
         """
         events, common, strength = self.events, params.common, params.strength
         weight = self._event_share
-        totals = events.totals(counts)
-        one_each = weight / events.totals(np.ones_like(counts))  # the total of a distribution is counted once
-        for _ in range(INNER_STEPS):
-            if np.isinf(strength):
-                gain = events.over_workers(weight * counts)
-            else:
+        for _ in range(0 if self.fixed_common else COMMON_STEPS):
+            gain = weight * counts  # in the limit of infinite strength
+            if np.isfinite(strength):
                 b = strength * common[events.common]
-                gain = events.over_workers(weight * b * (digamma(counts + b) - digamma(b)))
-                cost = float((one_each * (digamma(totals + strength) - digamma(strength))).sum())
-            if not self.fixed_common:
-                common = events.normalized(gain + COMMON_ROWS * self.assumed)
-            if self.strength is None and cost > 0:
-                strength = float(np.clip(gain.sum() / cost, MIN_STRENGTH, MAX_STRENGTH))
+                gain = weight * b * (digamma(counts + b) - digamma(b))
+            common = events.normalized(events.over_workers(gain) + COMMON_ROWS * self.assumed)
+        if self.strength is None:
+            strength = self._best_strength(counts, common, strength)
         return common, strength
+
+    def _best_strength(self, counts: Array, common: Array, strength: float) -> float:
+        """The strength of the largest marginal likelihood of the counts, near the current one."""
+        totals, weight, base = self.events.totals(counts), self._event_share, common[self.events.common]
+        one_each = weight / self.events.totals(np.ones_like(counts))  # the total of a distribution is counted once
+
+        def negative(log_strength: float) -> float:
+            c = np.exp(log_strength)
+            of_events = weight * (gammaln(counts + c * base) - gammaln(c * base))
+            return -float((of_events - one_each * (gammaln(totals + c) - gammaln(c))).sum())
+
+        low = np.log(max(strength / STRENGTH_FACTOR, MIN_STRENGTH))
+        high = np.log(min(strength * STRENGTH_FACTOR, MAX_STRENGTH))
+        found = minimize_scalar(negative, bounds=(low, high), options={"xatol": STRENGTH_TOL})
+        return float(np.exp(found.x)) if found.fun <= negative(np.log(strength)) else strength
 
 
 def assumed_rates(events: Events, confusion: Array) -> Array:
