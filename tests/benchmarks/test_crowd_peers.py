@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import crowd_peers
+from benchmarks import crowd_peers, crowd_study
 
 
 def test_scores_of_perfect_and_of_equal_probabilities():
@@ -44,3 +44,23 @@ def test_means_leave_out_a_method_that_failed_on_a_set():
     failed = (np.nan, np.nan, np.nan)
     mean = crowd_peers.means({"a": {"x": (80.0, 0.5, 1.0), "y": failed}, "b": {"x": (90.0, 0.7, 3.0), "y": (1.0,) * 3}})
     assert mean["x"] == pytest.approx((85.0, 0.6, 2.0)) and np.isnan(mean["y"]).all()
+
+
+def test_a_study_of_simulated_crowds(capsys):
+    lines = crowd_study.main(["--quick"])
+    assert capsys.readouterr().out.splitlines() == lines
+    header, rows = lines[2], [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[4:6]]
+    assert "log-loss x0.7" in header and [row[:2] for row in rows] == [["0%", "2"], ["20%", "2"]]
+    losses = np.array([[float(cell) for cell in row[2:]] for row in rows])
+    assert (losses[1, :-3] > losses[0, :-3]).all()  # difficult items are more difficult for all methods
+    assert lines[-2].startswith("hierarchical: ") and lines[-1].startswith("spread: ")
+
+
+def test_difficult_items_and_rates_of_simulated_workers():
+    setting = crowd_study.Setting(0.0, 5, "one-coin", 3, 20)
+    answers, truth = crowd_study.simulated(setting, 0)
+    given = np.stack(list(answers.values()), axis=1) != np.array(None)
+    assert (given.sum(axis=1) == 5).all() and len(truth) == crowd_study.ITEMS
+    rng = np.random.default_rng(0)
+    for kind in crowd_study.KINDS:
+        np.testing.assert_allclose(crowd_study._rates(kind, 3, 7, rng).sum(axis=2), 1.0)

@@ -267,3 +267,34 @@ def test_long_and_wide_tables_are_read_alike():
     wide = pd.DataFrame({name: votes[answers.items.astype(int), j] for j, name in enumerate(table(votes))})
     a, b = Fuser().fit(answers), Fuser().fit(wide[list(answers.values)])
     np.testing.assert_array_equal(a.posterior_, b.posterior_)
+
+
+def test_a_held_out_label_is_predicted_from_the_answers_of_its_item():
+    votes, truth = votes_of("one-coin")
+    labels = np.where(np.arange(150) < 40, np.searchsorted(LABELS, truth), -1)
+    crowd = crowd_of(votes, labels=labels)
+    folds = Folds.of(crowd)
+    hidden = np.concatenate([labelled for _, _, labelled in folds.tested])
+    assert sorted(hidden.tolist()) == np.flatnonzero(folds.crowd.answers.labels >= 0).tolist()
+    for train, test, labelled in folds.tested:
+        assert (train.labels[labelled] == -1).all() and (train.labels >= 0).sum() == 40 - len(labelled)
+        assert train.matrix.nnz + len(test) == crowd.answers.matrix.nnz
+    held_out = folds.held_out(MODELS["one-coin"])
+    assert held_out.rates.shape[1] == crowd.answers.matrix.nnz + 40
+    of_label = np.isin(held_out.rates, (0.0, 1.0)).all(axis=0)
+    assert of_label.sum() == 40 and np.exp(held_out.log_prob(1.0)[of_label]).mean() > 0.6
+
+
+def test_labels_of_some_items_do_not_make_the_others_worse():
+    votes, truth = votes_of("hierarchical", n=300)
+    gold = np.where(np.arange(300) < 60, truth, None)
+    plain, helped = Fuser().fit(table(votes)), Fuser().fit(table(votes), gold)
+    right = [(fit.labels_[60:] == truth[60:]).mean() for fit in (plain, helped)]
+    assert right[1] >= right[0] - 0.005
+    assert (helped.labels_[:60] == truth[:60]).all() and helped.method_ in MODELS
+
+
+def test_workers_with_few_items_in_common_are_not_tested_for_dependence():
+    few, many = (Fuser().fit(table(votes_of("one-coin", n_labels=n)[0])).dependence_ for n in (2, 12))
+    assert np.isnan(few.z).all() and few.n_effective == 24.0 and few.overall_z == 0.0
+    assert np.isfinite(many.z).any()

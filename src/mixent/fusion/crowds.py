@@ -25,7 +25,7 @@ from mixent.core.blocks import Whole
 from mixent.core.driver import Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.proposals import Delayed, Squarem
-from mixent.fusion.rules import DawidSkene, DawidSkeneParams, ItemAnswers
+from mixent.fusion.rules import DawidSkene, DawidSkeneParams, ItemAnswers, dawid_skene
 from mixent.fusion.sources import Layout
 from mixent.fusion.workers import Events, Hierarchical, WorkerParams, assumed_rates, common_kinds
 
@@ -76,15 +76,13 @@ class Crowd:
         """(S, K) calibration counts, without assumptions."""
         return np.where(self.rows.min(axis=1, keepdims=True) >= MIN_ROWS, self.counts, 0.0)
 
-    def stop(self) -> Stop:
-        return Stop(self.tol, self.max_iter)
-
 
 def dawid_skene_model(crowd: Crowd) -> Model:
     """Confusion matrices with the counts of the calibrations, or of the assumed accuracy, as Dirichlet priors."""
     problem = DawidSkene(crowd.answers, crowd.counts, crowd.layout.group, crowd.share)
     start = DawidSkeneParams(crowd.prior, crowd.layout.confusion)
-    fit = run(problem, Whole(crowd.answers.weight), start, stop=crowd.stop(), executor=Serial())
+    fit = dawid_skene(problem, start, tol=crowd.tol, max_iter=crowd.max_iter).run
+    assert fit is not None
     weights, _ = problem.prepare(fit.params)
     return Model(weights, fit.params.confusion, fit.params.prior, fit)
 
@@ -97,7 +95,7 @@ def _worker_model(crowd: Crowd, events: Events, strength: float | None = None) -
         problem,
         Whole(crowd.answers.weight),
         problem.start(crowd.prior),
-        stop=crowd.stop(),
+        stop=Stop(crowd.tol, crowd.max_iter),
         executor=Serial(),
         propose=None if strength == np.inf else Delayed(Squarem(), PLAIN_STEPS),
     )
@@ -207,6 +205,7 @@ class Folds:
     column: np.ndarray  # (m,)
     value: Array  # (m,)
     fold: np.ndarray  # (m,)
+    label_fold: np.ndarray  # (n,) of the label of each item, -1 without a label
 
     @staticmethod
     def of(crowd: Crowd) -> Folds:
@@ -221,21 +220,27 @@ class Folds:
         rank = np.argsort(np.argsort(np.array(crowd.layout.names)))[crowd.layout.source_of[column]]
         order = np.lexsort((column, rank, row))
         row, column, value, rank = row[order], column[order], value[order], rank[order]
-        position, offset = _positions(row, rank), _hashes(crowd.layout, row, column, rank)
+        position, offset = _positions(row, rank), _hashes(crowd.layout, len(pattern), row, column, rank)
         fold = (position + offset[row] + part[row]) % FOLDS
-        return Folds(replace(crowd, answers=answers, tol=FOLD_TOL), row, column, value, fold.astype(int))
+        label_fold = np.where(answers.labels >= 0, (offset + part) % FOLDS, -1)
+        return Folds(replace(crowd, answers=answers, tol=FOLD_TOL), row, column, value, fold.astype(int), label_fold)
 
     @cached_property
-    def tested(self) -> list[tuple[ItemAnswers, np.ndarray]]:
-        """For each fold, the other answers, and the stored answers that are held out, of items with other answers."""
+    def tested(self) -> list[tuple[ItemAnswers, np.ndarray, np.ndarray]]:
+        """For each fold, the other answers and labels, the stored answers that are held out, and the items whose labels
+        are; of items with other answers.
+        """
         answers, out, n_tested = self.crowd.answers, [], 0
         for fold in range(FOLDS):
             kept = self.fold != fold
             entries = (self.value[kept], (self.row[kept], self.column[kept]))
             matrix = csr_array(entries, shape=answers.matrix.shape)
-            test = np.flatnonzero(~kept & (np.diff(matrix.indptr) > 0)[self.row])
+            others = np.diff(matrix.indptr) > 0
+            test = np.flatnonzero(~kept & others[self.row])
+            hidden = self.label_fold == fold
             if len(test) and n_tested < ENOUGH_ANSWERS:
-                out.append((replace(answers, matrix=matrix), test))
+                train = replace(answers, matrix=matrix, labels=np.where(hidden, -1, answers.labels))
+                out.append((train, test, np.flatnonzero(hidden & others)))
                 n_tested += len(test)
         return out
 
@@ -245,15 +250,17 @@ class Folds:
         return bool(self.tested)
 
     def held_out(self, model: Callable[[Crowd], Model]) -> HeldOut:
-        """Predictions of the answers of all folds."""
-        log_joint, rates = [], []
-        for train, test in self.tested:
+        """Predictions of the answers and labels of all folds; a label is an answer without errors."""
+        answers, log_joint, rates, rows, weights = self.crowd.answers, [], [], [], []
+        for train, test, labelled in self.tested:
             fitted = model(replace(self.crowd, answers=train))
-            log_joint.append(train.log_joint(fitted.weights, np.log(fitted.prior))[:, self.row[test]])
-            rates.append(fitted.rates[self.column[test]].T)
-        test = np.concatenate([test for _, test in self.tested])
-        weight = self.crowd.answers.weight[self.row[test]] * self.value[test]
-        return HeldOut(np.concatenate(log_joint, axis=1), np.concatenate(rates, axis=1), weight, self.row[test])
+            rows += [self.row[test], labelled]
+            log_joint.append(train.log_joint(fitted.weights, np.log(fitted.prior))[:, np.concatenate(rows[-2:])])
+            rates += [fitted.rates[self.column[test]].T, np.eye(len(fitted.prior))[:, answers.labels[labelled]]]
+            weights += [self.value[test], np.ones(len(labelled))]
+        row = np.concatenate(rows)
+        weight = answers.weight[row] * np.concatenate(weights)
+        return HeldOut(np.concatenate(log_joint, axis=1), np.concatenate(rates, axis=1), weight, row)
 
 
 def _positions(row: np.ndarray, rank: np.ndarray) -> np.ndarray:
@@ -266,9 +273,9 @@ def _positions(row: np.ndarray, rank: np.ndarray) -> np.ndarray:
     return count - count[new_row][np.cumsum(new_row) - 1]
 
 
-def _hashes(layout: Layout, row: np.ndarray, column: np.ndarray, rank: np.ndarray) -> np.ndarray:
+def _hashes(layout: Layout, n_rows: int, row: np.ndarray, column: np.ndarray, rank: np.ndarray) -> np.ndarray:
     """(n,) pseudo-random numbers from the sources of each row and from which of their answers are equal."""
-    out = np.zeros(int(row.max()) + 1 if len(row) else 0, dtype=np.int64)
+    out = np.zeros(n_rows, dtype=np.int64)
     if not len(row):
         return out
     symbol = column - np.array([s.start for s in layout.slices])[layout.source_of[column]]

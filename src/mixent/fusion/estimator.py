@@ -58,9 +58,11 @@ class Fuser(Estimator):
       calibration counts as Dirichlet priors.
     * "majority", "sum" and "product" are fixed rules [4]_; "trimmed-mean" is a mean without the extremes.
     * "auto" leaves out a source whose answers turn out to be random, and re-estimates the confusion matrix of any other
-      faulty source from the batch (`faults_`). It uses "dawid-skene" if the calibrations are assumptions; otherwise
-      "discounted" if the sources agree significantly more often than their confusion matrices imply, and "ml-product"
-      if they do not.
+      faulty source from the batch (`faults_`). If the calibrations are assumptions, it uses the model of the sources
+      with the best predictions of held-out answers ("dawid-skene", "equal", "one-coin" or "hierarchical"), and
+      calibrates the posteriors by these answers; a single source is returned as it is. Otherwise it uses "discounted"
+      if the sources agree significantly more often than their confusion matrices imply, and "ml-product" if they do
+      not.
 
     Parameters
     ----------
@@ -112,7 +114,7 @@ class Fuser(Estimator):
         estimated weight in "pool" and "discounted"; None for methods without weights.
     confusion_ : dict of name -> (K, V) array
         Confusion matrix of each source, from its calibration and the labelled items; estimated from the batch by
-        "dawid-skene".
+        "dawid-skene" and if the calibrations are assumptions.
     dependence_ : Dependence
         Dependence of pairs of sources: `z`, `correlation`, and `n_effective`, the effective number of independent
         sources.

@@ -15,19 +15,18 @@ from mixent.core.driver import Run, Stop, run
 from mixent.core.executors import Serial, Threads
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import Marginals
-from mixent.fusion.crowds import Crowd, candidates, choose, dawid_skene_model
+from mixent.fusion.crowds import MIN_ROWS, Crowd, candidates, choose, dawid_skene_model
 from mixent.fusion.dependence import Dependence
 from mixent.fusion.discounts import Pairs
 from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Tempered, Vote, Weighted
 from mixent.fusion.pool import discounted, fit_pool
 from mixent.fusion.problem import MinDivergence, Rule
-from mixent.fusion.rules import Fused, ItemAnswers, composite, ml_product, ml_sum
+from mixent.fusion.rules import TOL, Fused, ItemAnswers, composite, ml_product, ml_sum
 from mixent.maxent.blocks import RowBlocks
 
 MIN_PATTERNS_FOR_THREADS = 20_000  # with fewer patterns, threads cost more time than they save
 MAX_SAMPLE = 20_000  # items that trust weights are estimated from
 PSEUDO_ITEMS = 2.0  # items at the reference priors that "auto" adds, to avoid extreme priors of small batches
-MIN_ROWS = 5.0  # calibration rows of a class; with fewer the confusion matrix counts as an assumption
 OVERALL_Z = 1.64  # critical value of all pairs combined, for a false positive rate of 5 %
 PAIR_LEVEL = 0.01  # false positive rate of the tests of single pairs, over all of them
 
@@ -288,7 +287,7 @@ def window_prior(task: Task, method: str, rule: FrozenRule) -> Array:
 
 
 def _dawid_skene(task: Task) -> Fit:
-    model = dawid_skene_model(_crowd(task))
+    model = dawid_skene_model(replace(_crowd(task), tol=TOL))
     prior = floored(model.prior)
     rule = LogLinear(model.weights, np.log(prior), prior)
     return _fit(task, "dawid-skene", rule, model.run, confusion=model.rates)
