@@ -165,6 +165,7 @@ def test_a_batch_computes_the_same_with_sparse_and_dense_products(n_labels):
     np.testing.assert_allclose(batch.logits(weights), other.logits(weights), atol=1e-12)
     np.testing.assert_allclose(batch.expected(columns), other.expected(columns), atol=1e-12)
     np.testing.assert_allclose(batch.product(trust), other.product(trust), atol=1e-12)
+    np.testing.assert_allclose(batch.vote_totals(trust), other.vote_totals(trust), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["one-coin", "hierarchical"])
@@ -298,3 +299,22 @@ def test_workers_with_few_items_in_common_are_not_tested_for_dependence():
     few, many = (Fuser().fit(table(votes_of("one-coin", n_labels=n)[0])).dependence_ for n in (2, 12))
     assert np.isnan(few.z).all() and few.n_effective == 24.0 and few.overall_z == 0.0
     assert np.isfinite(many.z).any()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_declared_copies_change_nothing_and_are_held_out_together(name):
+    votes, _ = votes_of("hierarchical", J=10)
+    plain = crowd_of(votes)
+    guess = Calibration.guess(LABELS.tolist())
+    columns = {**table(votes), "copy": votes[:, 3]}
+    layout = Layout.of({**dict.fromkeys(table(votes), guess), "copy": replace(guess, copy_of="w03")})
+    batch = Batch.of(layout, read_answers(layout, columns))
+    without = Batch.of(plain.layout, read_answers(plain.layout, table(votes)))
+    answers = ItemAnswers(batch.matrix, batch.weight, batch.labels)
+    crowd = replace(plain, layout=layout, answers=answers, counts=layout.counts)
+    joint = [c.answers.log_joint(m.weights, np.log(m.prior)).T for c in (plain, crowd) for m in [MODELS[name](c)]]
+    np.testing.assert_allclose(batch.items(joint[1]), without.items(joint[0]), atol=1e-3)
+    folds = Folds.of(crowd)
+    source = layout.source_of[folds.column]
+    both = [dict(zip(folds.row[source == j], folds.fold[source == j])) for j in (3, 10)]
+    assert both[0] == both[1] and len(both[0]) > 20

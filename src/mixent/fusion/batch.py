@@ -282,6 +282,14 @@ class Batch:
             out[j, voted, classes[voted]] = 1.0
         return out
 
+    def vote_totals(self, share: Array) -> Array:
+        """(P, K) sums of the votes with the shares (J,) of the sources."""
+        if not self.is_sparse:
+            return np.einsum("j,jpk->pk", share, self.votes())
+        classes = np.concatenate([self.class_of_symbol(j) for j in range(self.layout.n_sources)])
+        voted = classes[:, None] == np.arange(self.layout.n_classes)
+        return self.matrix @ (share[self.layout.source_of, None] * voted)
+
     def class_of_symbol(self, j: int) -> np.ndarray:
         """(S_j,) class that each symbol is a vote for, -1 for none; for an ordered one, the class of largest rate."""
         calibration = self.layout.calibrations[j]

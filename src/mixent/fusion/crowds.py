@@ -217,7 +217,8 @@ class Folds:
         answers = ItemAnswers(crowd.answers.matrix[pattern], (weight / parts)[pattern], crowd.answers.labels[pattern])
         entries = answers.matrix.tocoo()
         row, column, value = entries.row, entries.col, entries.data
-        rank = np.argsort(np.argsort(np.array(crowd.layout.names)))[crowd.layout.source_of[column]]
+        root = crowd.layout.root[crowd.layout.source_of[column]]  # copies are in the same fold
+        rank = np.argsort(np.argsort(np.array(crowd.layout.names)))[root]
         order = np.lexsort((column, rank, row))
         row, column, value, rank = row[order], column[order], value[order], rank[order]
         position, offset = _positions(row, rank), _hashes(crowd.layout, len(pattern), row, column, rank)

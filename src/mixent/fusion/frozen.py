@@ -173,7 +173,7 @@ class Vote(_Averaged):
     share: Array
 
     def posterior(self, batch: Batch) -> Array:
-        return majority(batch.votes(), self.share).posterior
+        return majority(batch.vote_totals(self.share)[None]).posterior
 
     def with_prior(self, prior: Array) -> Self:
         return self
