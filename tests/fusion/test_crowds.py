@@ -295,10 +295,11 @@ def test_labels_of_some_items_do_not_make_the_others_worse():
     assert (helped.labels_[:60] == truth[:60]).all() and helped.method_ in MODELS
 
 
-def test_workers_with_few_items_in_common_are_not_tested_for_dependence():
-    few, many = (Fuser().fit(table(votes_of("one-coin", n_labels=n)[0])).dependence_ for n in (2, 12))
-    assert np.isnan(few.z).all() and few.n_effective == 24.0 and few.overall_z == 0.0
-    assert np.isfinite(many.z).any()
+def test_pairs_of_very_many_workers_without_calibrations_are_not_tested():
+    few, many = (Fuser().fit(table(votes_of("one-coin", J=J, n_labels=12)[0])).dependence_ for J in (24, 80))
+    assert np.isfinite(few.z).any() and few.n_effective <= 24
+    assert np.isnan(many.z).all() and many.n_effective == 80.0 and many.overall_z == 0.0
+    np.testing.assert_array_equal(many.correlation, np.eye(80))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from mixent.base.result import Result
 from mixent.core.arrays import Array
@@ -51,21 +50,12 @@ def dependence(marginals: Marginals) -> Dependence:
     the sampling errors of the batch, the priors and the rates. Scores log A would be estimated from the same counts as
     their means, and would be biased with many symbols and few rows.
     """
-    layout = marginals.layout
-    J = layout.n_sources
-    tested, untested = pairs_to_test(marginals.batch)
-    if not tested:  # for example workers of a crowd with few items in common
-        return Dependence(
-            np.full((J, J), np.nan),
-            (layout.root[:, None] == layout.root).astype(float),
-            float(len(np.unique(layout.root[layout.share > 0]))),
-            0.0,
-            _evidence_std(layout, marginals.prior),
-        )
     scores = _PairScores.of(marginals)
-    std = scores.std
+    layout, std = marginals.layout, scores.std
+    J = layout.n_sources
     z, cov = np.full((J, J), np.nan), np.where(layout.root[:, None] == layout.root, np.outer(std, std), 0.0)
     overall = _Excess.zero(marginals.batch.n_patterns, layout.confusion.shape)
+    tested, untested = pairs_to_test(layout)
     for i, j in tested:
         pair = scores.pair(i, j)
         if pair is None:
@@ -82,17 +72,12 @@ def dependence(marginals: Marginals) -> Dependence:
     return Dependence(z, pairs.correlation, n_effective, overall.z(marginals), evidence_std)
 
 
-def pairs_to_test(batch: Batch) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def pairs_to_test(layout: Layout) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Pairs that are tested individually, and the other pairs; without copies, sources with
-    a context, sources that are left out, and pairs with too few items in common.
+    a context, and sources that are left out.
     """
-    layout = batch.layout
-    plain = np.array([n == 1 for n in layout.n_groups]) & (layout.share > 0)
-    answered = csr_array(batch.answered.astype(float)) if batch.is_sparse else batch.answered.astype(float)
-    n_both = (answered * batch.weight) @ answered.T
-    n_both = n_both.toarray() if batch.is_sparse else n_both
-    possible = plain[:, None] & plain & (layout.root[:, None] != layout.root) & (n_both >= MIN_ITEMS)
-    pairs = list(zip(*(index.tolist() for index in np.nonzero(np.tril(possible, -1)))))
+    plain = [j for j, n in enumerate(layout.n_groups) if n == 1 and layout.share[j] > 0]
+    pairs = [(i, j) for t, i in enumerate(plain) for j in plain[:t] if layout.root[i] != layout.root[j]]
     if len(pairs) <= MAX_PAIRS:
         return pairs, []
     step = len(pairs) / MAX_PAIRS
@@ -240,3 +225,11 @@ def _correlation(cov: Array, std: Array) -> Array:
     correlation = np.clip(cov / np.outer(std, std), -1.0, 1.0)
     np.fill_diagonal(correlation, 1.0)
     return correlation
+
+
+def untested(marginals: Marginals) -> Dependence:
+    """Sources without a test of any pair, treated as independent except for declared copies."""
+    layout = marginals.layout
+    copies = (layout.root[:, None] == layout.root).astype(float)
+    n_effective = float(len(np.unique(layout.root[layout.share > 0])))
+    return Dependence(np.full(copies.shape, np.nan), copies, n_effective, 0.0, _evidence_std(layout, marginals.prior))

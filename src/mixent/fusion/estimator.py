@@ -25,10 +25,10 @@ from mixent.fusion.answers import UNKNOWN, Answers, AnswersLike, Column, LongAns
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import Marginals, all_marginals, prior_shift_test
 from mixent.fusion.calibration import Calibration
-from mixent.fusion.dependence import Dependence, dependence
-from mixent.fusion.faults import SourceTests, repaired, source_tests
+from mixent.fusion.dependence import Dependence, dependence, untested
+from mixent.fusion.faults import MAX_SOURCES, SourceTests, repaired, source_tests
 from mixent.fusion.learning import default_calibrations, with_labels
-from mixent.fusion.messages import fit_warnings
+from mixent.fusion.messages import fit_warnings, uncalibrated
 from mixent.fusion.methods import METHODS, PSEUDO_ITEMS, Fit, Settings, Task, window_prior
 from mixent.fusion.rules import with_labels_fixed
 from mixent.fusion.sources import Layout, Source
@@ -561,6 +561,9 @@ class Diagnosis:
 
     @cached_property
     def dependence(self) -> Dependence:
+        layout = self.marginals.layout
+        if uncalibrated(layout) and layout.n_sources > MAX_SOURCES:  # the pairs of many workers have few common items
+            return untested(self.marginals)
         return dependence(self.marginals)
 
 
