@@ -111,17 +111,17 @@ def main(arguments: list[str] | None = None) -> list[str]:
     parser.add_argument("--quick", action="store_true", help="few crowds")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args(arguments)
-    found = {setting: measured(setting, asked.seed) for setting in settings(asked.quick)}
+    outcomes = {setting: measured(setting, asked.seed) for setting in settings(asked.quick)}
     lines = ["means over the crowds of each share of difficult items", ""]
     heads = ["difficult", "crowds", *(f"log-loss x{f}" for f in FACTORS), "Dawid-Skene", "majority"]
     heads += ["error % auto", "Dawid-Skene", "majority"]
     rows = []
-    for share in sorted({setting.difficult for setting in found}):
-        some = [outcome for setting, outcome in found.items() if setting.difficult == share]
+    for share in sorted({setting.difficult for setting in outcomes}):
+        some = [outcome for setting, outcome in outcomes.items() if setting.difficult == share]
         loss, error = (np.mean([getattr(o, field) for o in some], axis=0) for field in ("losses", "errors"))
         rows.append([f"{share:.0%}", str(len(some)), *(f"{x:.3f}" for x in loss), *(f"{x:.1f}" for x in error)])
     lines += [*table_lines(heads, rows), "models chosen, by the rates of the workers", ""]
-    kinds = {kind: Counter(o.chosen for s, o in found.items() if s.kind == kind) for kind in KINDS}
+    kinds = {kind: Counter(o.chosen for s, o in outcomes.items() if s.kind == kind) for kind in KINDS}
     lines += [
         f"{kind}: " + ", ".join(f"{name} {n}" for name, n in counts.most_common()) for kind, counts in kinds.items()
     ]

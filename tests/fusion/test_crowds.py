@@ -13,7 +13,9 @@ from mixent.core.proposals import Delayed, Squarem
 from mixent.fusion import Calibration, Fuser, long_answers
 from mixent.fusion.answers import read_answers
 from mixent.fusion.batch import Batch
-from mixent.fusion.crowds import FOLDS, MODELS, Crowd, Folds, candidates, choose
+from mixent.fusion.crowd_models import MODELS, Crowd, candidates
+from mixent.fusion.crowds import choose
+from mixent.fusion.held_out import FOLDS, Folds
 from mixent.fusion.rules import DawidSkene, DawidSkeneParams, ItemAnswers
 from mixent.fusion.sources import Layout
 from mixent.fusion.workers import Events, Hierarchical, assumed_rates

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from mixent.datasets import simulate_votes
 from mixent.fusion import Calibration, Fuser, LongAnswers, Source, methods
-from mixent.fusion.crowds import MODELS
+from mixent.fusion.crowd_models import MODELS
 
 from .panels import METHODS, SEARCHED, panel, taken
 

@@ -28,7 +28,7 @@ from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import MIN_ITEMS, Marginals, all_marginals, item_covariance
-from mixent.fusion.crowds import MIN_ROWS
+from mixent.fusion.crowd_models import MIN_ROWS
 from mixent.fusion.dependence import dependence
 from mixent.fusion.drift import NO_TEST, Drift, cautious_rates, degrees_of_freedom, drift
 from mixent.fusion.rules import ml_product

@@ -15,7 +15,8 @@ from mixent.core.driver import Run, Stop, run
 from mixent.core.executors import Serial, Threads
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import Marginals
-from mixent.fusion.crowds import MIN_ROWS, Crowd, candidates, choose, dawid_skene_model
+from mixent.fusion.crowd_models import MIN_ROWS, Crowd, candidates, dawid_skene_model
+from mixent.fusion.crowds import choose
 from mixent.fusion.dependence import Dependence
 from mixent.fusion.discounts import Pairs
 from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Tempered, Vote, Weighted

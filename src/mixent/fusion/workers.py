@@ -253,8 +253,8 @@ class Hierarchical(Problem):
 
         low = np.log(max(strength / STRENGTH_FACTOR, MIN_STRENGTH))
         high = np.log(min(strength * STRENGTH_FACTOR, MAX_STRENGTH))
-        found = minimize_scalar(negative, bounds=(low, high), options={"xatol": STRENGTH_TOL})
-        return float(np.exp(found.x)) if found.fun <= negative(np.log(strength)) else strength
+        best = minimize_scalar(negative, bounds=(low, high), options={"xatol": STRENGTH_TOL})
+        return float(np.exp(best.x)) if best.fun <= negative(np.log(strength)) else strength
 
 
 def assumed_rates(events: Events, confusion: Array) -> Array:
