@@ -126,3 +126,13 @@ def test_a_fusion_without_a_part_is_refused(name, tmp_path):
     serialize.save(tmp_path / "f.mixent", fuser, known_classes(), {})
     with pytest.raises(SavedFileError, match=rf"damaged \({name} is missing"):
         mixent.load(tmp_path / "f.mixent")
+
+
+def test_a_crowd_says_the_same_afterwards(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=80)
+    votes = {f"w{j}": LABELS[np.where(rng.random(80) < 0.8, truth, 1 - truth)] for j in range(5)}
+    fuser = Fuser().fit(votes)
+    found = again(fuser, tmp_path)
+    assert found.method_ == fuser.method_ and found.rule_.power == fuser.rule_.power < 1
+    np.testing.assert_array_equal(found.predict_proba(votes), fuser.predict_proba(votes))

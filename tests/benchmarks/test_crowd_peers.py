@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import crowd_peers
+from benchmarks import crowd_peers, crowd_study
 
 
 def test_scores_of_perfect_and_of_equal_probabilities():
@@ -28,12 +28,39 @@ def test_our_methods_beside_each_other(tmp_path, capsys):
     frame.to_csv(tmp_path / "crowd.csv", index=False)
     (tmp_path / "manifest.json").write_text(json.dumps({"datasets": [{"name": "crowd_toy", "file": "crowd.csv"}]}))
     assert len(crowd_peers.read_set("toy", tmp_path)[1]) == 39
-    lines = crowd_peers.main(["--quick", "--sets", "toy", "--data", str(tmp_path)])
+    options = ["--quick", "--sets", "toy", "--data", str(tmp_path)]
+    lines = crowd_peers.main(options)
     assert capsys.readouterr().out.splitlines() == lines
     names = [f"mixent {name}" for name in crowd_peers.OURS]
-    assert lines[2].strip("| ").split(" | ")[1:4] == names
-    rows = [line.strip("| ").split(" | ") for line in lines[4:7]]
-    assert [row[0] for row in rows] == ["toy", "simulated", "mean"]
-    values = [[float(value) for value in row[1].split(" / ")[:2]] for row in rows]  # of auto
-    assert values[2] == pytest.approx(np.mean(values[:2], axis=0), abs=0.06)
-    assert min(values)[0] > 60  # of four classes
+    assert lines[2].strip("| ").split(" | ")[1:5] == ["scored", *names]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[4:7]]
+    assert [row[:2] for row in rows] == [["toy", "39 of 40"], ["mean", ""], ["simulated", "60 of 60"]]
+    values = [[float(value) for value in row[2].split(" / ")[:2]] for row in rows]  # of auto
+    assert values[0] == values[1] and min(values)[0] > 60  # of four classes
+    assert len(crowd_peers.main([*options, "--methods", "mixent majority"])[2].split("|")) == 5
+
+
+def test_means_leave_out_a_method_that_failed_on_a_set():
+    failed = (np.nan, np.nan, np.nan)
+    mean = crowd_peers.means({"a": {"x": (80.0, 0.5, 1.0), "y": failed}, "b": {"x": (90.0, 0.7, 3.0), "y": (1.0,) * 3}})
+    assert mean["x"] == pytest.approx((85.0, 0.6, 2.0)) and np.isnan(mean["y"]).all()
+
+
+def test_a_study_of_simulated_crowds(capsys):
+    lines = crowd_study.main(["--quick"])
+    assert capsys.readouterr().out.splitlines() == lines
+    header, rows = lines[2], [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[4:6]]
+    assert "log-loss x0.7" in header and [row[:2] for row in rows] == [["0%", "2"], ["20%", "2"]]
+    losses = np.array([[float(cell) for cell in row[2:]] for row in rows])
+    assert (losses[1, :-3] > losses[0, :-3]).all()  # difficult items are more difficult for all methods
+    assert lines[-2].startswith("hierarchical: ") and lines[-1].startswith("spread: ")
+
+
+def test_difficult_items_and_rates_of_simulated_workers():
+    setting = crowd_study.Setting(0.0, 5, "one-coin", 3, 20)
+    answers, truth = crowd_study.simulated(setting, 0)
+    given = np.stack(list(answers.values()), axis=1) != np.array(None)
+    assert (given.sum(axis=1) == 5).all() and len(truth) == crowd_study.ITEMS
+    rng = np.random.default_rng(0)
+    for kind in crowd_study.KINDS:
+        np.testing.assert_allclose(crowd_study._rates(kind, 3, 7, rng).sum(axis=2), 1.0)

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 
 from mixent.fusion.rules import (
     DawidSkene,
     DawidSkeneParams,
+    ItemAnswers,
     composite,
     dawid_skene,
     majority,
@@ -17,8 +19,6 @@ from mixent.fusion.rules import (
     trimmed_mean,
     weighted_sum,
 )
-from mixent.maxent.blocks import Rows
-from mixent.maxent.cells import Cells
 
 EVEN = np.full(3, 1 / 3)
 
@@ -128,13 +128,14 @@ def test_dawid_and_skene_learn_the_confusion_and_never_fall():
     truth = (rng.random(3000) < 0.4).astype(int)
     codes = np.stack([(rng.random(3000) < t[truth, 1]) for t in tables], axis=1).astype(np.int32)
     codes[rng.random(codes.shape) < 0.1] = -1
-    cells, group = Cells((2, 2, 2)), np.repeat(np.arange(3), 2)
-    rows = Rows(cells.packed(codes), np.empty((0, 3000)), np.zeros((2, 3000)), np.ones(3000), np.full(3000, 3))
+    group = np.repeat(np.arange(3), 2)
+    matrix = csr_array(np.stack([codes == 0, codes == 1], axis=2).reshape(3000, 6).astype(float))
+    answers = ItemAnswers(matrix, np.ones(3000), np.full(3000, -1))
     known = np.concatenate([(20 * t + 0.5).T for t in tables])  # (S, K) counts of a small calibration
-    problem = DawidSkene(cells, known, group)
+    problem = DawidSkene(answers, known, group)
     rates = np.concatenate([(t / t.sum(axis=1, keepdims=True)).T for t in tables])
     start = DawidSkeneParams(np.array([0.5, 0.5]), rates)
-    found = dawid_skene(problem, rows, start)
+    found = dawid_skene(problem, start)
     values = [step.objective for step in found.run.trace if step.accepted]
     assert (np.diff(values) >= -1e-9).all() and found.run.status.ok
     assert abs(found.prior[1] - 0.4) < 0.05

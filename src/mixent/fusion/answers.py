@@ -460,11 +460,13 @@ def _codes(value: Column, symbols: tuple, name: str, unforeseen: Unforeseen) -> 
             return codes
     values = value.to_list() if hasattr(value, "to_list") else np.asarray(value, dtype=object).tolist()
     index = {symbol: v for v, symbol in enumerate(symbols)}
+    codes = np.full(len(values), -1, dtype=np.int32)
+    given = [i for i, value in enumerate(values) if value is not None]  # a worker answers few of the items
     try:
-        codes = np.fromiter(map(index.get, values, repeat(-1)), dtype=np.int32, count=len(values))
+        codes[given] = np.fromiter(map(index.get, map(values.__getitem__, given), repeat(-1)), np.int32, len(given))
     except TypeError as error:
         raise ValueError(f"the answers of {name!r} must be labels; {error}") from error
-    for i in np.flatnonzero(codes < 0).tolist():
+    for i in (i for i in given if codes[i] < 0):
         if not is_missing(values[i]):
             new = unforeseen.add(name, values[i], i)
             if new and _form(values[i], symbols):  # a mistake in the form of all answers, not an unforeseen one

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mixent.core.arrays import Array
 from mixent.fusion.answers import Answers
@@ -23,6 +25,7 @@ ROUNDING = 1e-6  # of a count of labels
 MIN_PROBABILITY = 1e-12  # of a class by a source: zero would override all other sources
 MIN_DISPERSION = 0.05  # of probabilities, in units of the variance of labels
 MIN_SHARPNESS = 0.1  # below it, the initial step of "min-divergence" is no longer increased
+MAX_DENSITY = 0.1  # share of answered pairs up to which products with a sparse matrix are faster
 MAX_CODE = 1 << 40  # codes of patterns are renumbered before they exceed it
 
 
@@ -126,6 +129,29 @@ class Batch:
         target[self.labels[labelled], labelled] = self.weight[labelled]
         return Rows(self.cells.packed(codes), np.ascontiguousarray(dense), target, self.weight, np.ones(P, dtype=int))
 
+    @cached_property
+    def matrix(self) -> Any:
+        """(P, S) sparse matrix of the answers: ones for labels, probabilities otherwise."""
+        rows, columns, values = [], [], []
+        for responses, here in zip(self.answers.responses, self.layout.slices):
+            if responses.ndim == 1:
+                row = np.flatnonzero(responses >= 0)
+                column, value = responses[row], np.ones(len(row))
+            else:
+                row, column = np.nonzero(responses)
+                value = responses[row, column]
+            rows.append(row)
+            columns.append(here.start + column)
+            values.append(value)
+        entries = (np.concatenate(rows), np.concatenate(columns))
+        return csr_array((np.concatenate(values), entries), shape=(self.n_patterns, self.layout.n_symbols))
+
+    @cached_property
+    def is_sparse(self) -> bool:
+        """Whether the sources give labels for few of the patterns each, so that `matrix` is faster than `cells`."""
+        n_answers = int(self.answered.sum())
+        return not self.soft and n_answers < MAX_DENSITY * self.answered.size
+
     def divergence_problem(self, safe: bool = True, confusion: Array | None = None) -> MinDivergence:
         """The problem of minimizing R, or R~ where `safe` is False."""
         layout, order = self.layout, self.order
@@ -155,10 +181,14 @@ class Batch:
 
     def logits(self, weights: Array) -> Array:
         """(K, P): sum of weights (S, K) over the answers."""
+        if self.is_sparse:
+            return np.ascontiguousarray((self.matrix @ weights).T)
         return self.cells.logits(weights[self.order], self.rows)
 
     def expected(self, weights: Array) -> Array:
         """(S, C): sum over patterns of the answers times weights (C, P)."""
+        if self.is_sparse:
+            return self.matrix.T @ np.ascontiguousarray(weights.T)
         out = np.empty((self.layout.n_symbols, len(weights)))
         out[self.order] = self.cells.expected(np.ascontiguousarray(weights), self.rows)
         return out
@@ -170,9 +200,11 @@ class Batch:
 
     def product(self, trust: Array, confusion: Array | None = None) -> Array:
         """(P, K) sum over the sources of trust times log-likelihood ratio, source by source to save memory."""
+        A = self.layout.confusion if confusion is None else confusion
+        if self.is_sparse and self._copy_scale is None:
+            return self.matrix @ (trust[self.layout.source_of, None] * np.log(A / self.layout.pooled[:, None]))
         out = np.zeros((self.n_patterns, self.layout.n_classes))
         term = np.empty_like(out)
-        A = self.layout.confusion if confusion is None else confusion
         for j, responses in enumerate(self.answers.responses):
             term[:] = 0.0
             self._evidence_of(j, responses, A[self.layout.slices[j]], term)
@@ -271,6 +303,14 @@ class Batch:
             voted = np.flatnonzero(classes >= 0)
             out[j, voted, classes[voted]] = 1.0
         return out
+
+    def vote_totals(self, share: Array) -> Array:
+        """(P, K) sums of the votes with the shares (J,) of the sources."""
+        if not self.is_sparse:
+            return np.einsum("j,jpk->pk", share, self.votes())
+        classes = np.concatenate([self.class_of_symbol(j) for j in range(self.layout.n_sources)])
+        voted = classes[:, None] == np.arange(self.layout.n_classes)
+        return self.matrix @ (share[self.layout.source_of, None] * voted)
 
     def class_of_symbol(self, j: int) -> np.ndarray:
         """(S_j,) class that each symbol is a vote for, -1 for none; for an ordered one, the class of largest rate."""

@@ -314,3 +314,11 @@ def _rate_derivative(marginals: Marginals, f: Array, means: list[Array], i: int,
     for a, b in ((i, j), (j, i)):
         derivative[layout.slices[a]] += p * (f[layout.slices[a]] @ centered[b].T)
     return derivative
+
+
+def without_tests(marginals: Marginals) -> Dependence:
+    """Sources without a test of any pair, treated as independent except for declared copies."""
+    layout = marginals.layout
+    copies = (layout.root[:, None] == layout.root).astype(float)
+    n_effective = float(len(np.unique(layout.root[layout.share > 0])))
+    return Dependence(np.full(copies.shape, np.nan), copies, n_effective, 0.0, _evidence_std(layout, marginals.prior))

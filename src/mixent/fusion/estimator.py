@@ -25,10 +25,10 @@ from mixent.fusion.answers import UNKNOWN, Answers, AnswersLike, Column, LongAns
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import Marginals, all_marginals, prior_shift_test
 from mixent.fusion.calibration import Calibration
-from mixent.fusion.dependence import Dependence, dependence
-from mixent.fusion.faults import SourceTests, repaired, source_tests
+from mixent.fusion.dependence import Dependence, dependence, without_tests
+from mixent.fusion.faults import MAX_SOURCES, SourceTests, repaired, source_tests
 from mixent.fusion.learning import default_calibrations, with_labels
-from mixent.fusion.messages import fit_warnings
+from mixent.fusion.messages import fit_warnings, uncalibrated
 from mixent.fusion.methods import METHODS, PSEUDO_ITEMS, Fit, Settings, Task, window_prior
 from mixent.fusion.rules import with_labels_fixed
 from mixent.fusion.shares import estimated_shares
@@ -59,9 +59,11 @@ class Fuser(Estimator):
       calibration counts as Dirichlet priors.
     * "majority", "sum" and "product" are fixed rules [4]_; "trimmed-mean" is a mean without the extremes.
     * "auto" leaves out a source whose answers turn out to be random, and re-estimates the confusion matrix of any other
-      faulty source from the batch (`faults_`). It uses "dawid-skene" if the calibrations are assumptions; otherwise
-      "discounted" if the sources agree significantly more often than their confusion matrices imply, and "ml-product"
-      if they do not.
+      faulty source from the batch (`faults_`). If the calibrations are assumptions, it uses the model of the sources
+      with the best predictions of held-out answers ("dawid-skene", "equal", "one-coin" or "hierarchical"), and
+      calibrates the posteriors by these answers; a single source is returned as it is. Otherwise it uses "discounted"
+      if the sources agree significantly more often than their confusion matrices imply, and "ml-product" if they do
+      not.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ class Fuser(Estimator):
         estimated weight in "pool" and "discounted"; None for methods without weights.
     confusion_ : dict of name -> (K, V) array
         Confusion matrix of each source, from its calibration and the labelled items; estimated from the batch by
-        "dawid-skene".
+        "dawid-skene" and if the calibrations are assumptions.
     dependence_ : Dependence
         Dependence of pairs of sources: `z`, `correlation` (shrunk towards that of all pairs), and `n_effective`, the
         effective number of independent sources.
@@ -561,6 +563,9 @@ class Diagnosis:
 
     @cached_property
     def dependence(self) -> Dependence:
+        layout = self.marginals.layout
+        if uncalibrated(layout) and layout.n_sources > MAX_SOURCES:  # the pairs of many workers have few common items
+            return without_tests(self.marginals)
         return dependence(self.marginals)
 
 

@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 MAX_PAIRS = 12  # pairs of sources that are listed
 MIN_Z = 2.0  # of a pair that is listed
 Z_ONE_SIDED = 1.645  # of a one-sided test at the 5 % level
+ASSUMED = "the calibrations are assumptions or have few rows"
 REASONS = {  # why "auto" chose a method
-    "dawid-skene": (
-        "the calibrations are assumptions or have few rows, so the confusion matrices are estimated from the batch"
+    "equal": f"{ASSUMED}, and held-out answers are predicted best if all sources are equally accurate",
+    "one-coin": f"{ASSUMED}, and held-out answers are predicted best with one accuracy of each source",
+    "hierarchical": (
+        f"{ASSUMED}, and held-out answers are predicted best with confusion matrices that are shrunk to common ones"
     ),
+    "dawid-skene": f"{ASSUMED}, so the confusion matrices are estimated from the batch",
+    "product": "a single source without calibration is returned as it is",
     "discounted": "the sources agree more often than independent sources should, so each has a trust weight",
     "ml-product": "the sources do not agree significantly more often than independent sources should",
 }

@@ -28,9 +28,9 @@ from mixent.base.result import Result
 from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import MIN_ITEMS, Marginals, all_marginals
+from mixent.fusion.crowd_models import MIN_ROWS
 from mixent.fusion.dependence import dependence
 from mixent.fusion.drift import NO_TEST, Drift, drift
-from mixent.fusion.methods import MIN_ROWS
 from mixent.fusion.rules import ml_product
 from mixent.fusion.sampling import cautious_rates, degrees_of_freedom, item_covariance
 from mixent.fusion.sources import Layout

@@ -91,6 +91,32 @@ class LogLinear(Short):
 
 
 @dataclass(frozen=True, repr=False)
+class Tempered(Short):
+    """q_i(k) ~ (p_k exp(sum of the weights of the answers))^power, for crowds, whose errors are dependent."""
+
+    weights: Array  # (S, K)
+    prior: Array
+    power: float
+
+    @property
+    def _linear(self) -> LogLinear:
+        return LogLinear(self.power * self.weights, self.prior_contribution, self.prior)
+
+    def posterior(self, batch: Batch) -> Array:
+        return self._linear.posterior(batch)
+
+    def with_prior(self, prior: Array) -> Self:
+        return replace(self, prior=floored(prior))
+
+    def contributions(self, batch: Batch) -> Array:
+        return self._linear.contributions(batch)
+
+    @property
+    def prior_contribution(self) -> Array:
+        return self.power * np.log(floored(self.prior))
+
+
+@dataclass(frozen=True, repr=False)
 class _Averaged(Short):
     """Base of the rules whose posteriors are averages, without additive contributions of the sources."""
 
@@ -147,7 +173,7 @@ class Vote(_Averaged):
     share: Array
 
     def posterior(self, batch: Batch) -> Array:
-        return majority(batch.votes(), self.share).posterior
+        return majority(batch.vote_totals(self.share)[None]).posterior
 
     def with_prior(self, prior: Array) -> Self:
         return self

@@ -54,10 +54,10 @@ def default_calibrations(columns: Mapping[str, Column], y: ArrayLike | None) -> 
                 f"source {name!r} gives probabilities, which need a calibration; without calibrations, the answers "
                 "must be labels"
             )
-        distinct.update(v for v in np.asarray(values, dtype=object).tolist() if not is_missing(v))
+        distinct.update(np.asarray(values, dtype=object).tolist())
     if y is not None:
-        distinct.update(v for v in np.asarray(y, dtype=object).tolist() if not is_missing(v))
-    labels = sorted_labels(distinct)
+        distinct.update(np.asarray(y, dtype=object).tolist())
+    labels = sorted_labels({v for v in distinct if not is_missing(v)})
     if len(labels) < 2:
         raise ValueError(f"the answers must contain at least two different labels; got {labels!r}")
     return {str(name): Calibration.guess(labels) for name in columns}

@@ -8,8 +8,8 @@ import numpy as np
 
 from mixent.base.text import count, listing, percent
 from mixent.fusion.batch import ROUNDING, Batch
+from mixent.fusion.crowd_models import MIN_ROWS
 from mixent.fusion.decisions import answer_text
-from mixent.fusion.methods import MIN_ROWS
 from mixent.fusion.sources import Layout
 
 if TYPE_CHECKING:

@@ -15,18 +15,19 @@ from mixent.core.driver import Run, Stop, run
 from mixent.core.executors import Serial, Threads
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import Marginals
+from mixent.fusion.crowd_models import MIN_ROWS, Crowd, candidates, dawid_skene_model
+from mixent.fusion.crowds import choose
 from mixent.fusion.dependence import Dependence
 from mixent.fusion.discounts import Pairs
-from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Vote, Weighted
+from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Tempered, Vote, Weighted
 from mixent.fusion.pool import discounted, fit_pool
 from mixent.fusion.problem import MinDivergence, Rule
-from mixent.fusion.rules import DawidSkene, DawidSkeneParams, Fused, composite, dawid_skene, ml_product, ml_sum
+from mixent.fusion.rules import TOL, Fused, ItemAnswers, composite, ml_product, ml_sum
 from mixent.maxent.blocks import RowBlocks
 
 MIN_PATTERNS_FOR_THREADS = 20_000  # with fewer patterns, threads cost more time than they save
 MAX_SAMPLE = 20_000  # items that trust weights are estimated from
 PSEUDO_ITEMS = 2.0  # items at the reference priors that "auto" adds, to avoid extreme priors of small batches
-MIN_ROWS = 5.0  # calibration rows of a class; with fewer the confusion matrix counts as an assumption
 OVERALL_Z = 1.64  # critical value of all pairs combined, for a false positive rate of 5 %
 COPY = 0.99  # correlation of the answers of copies
 PAIR_LEVEL = 0.01  # false positive rate of the tests of single pairs, over all of them
@@ -55,6 +56,7 @@ class Fit:
     gap: float | None = None
     run: Run | None = None
     confusion: Array | None = None  # (S, K) if estimated from the batch
+    evidence: float | None = None  # mean log-probability of held-out answers, in nats
 
 
 @dataclass(frozen=True)
@@ -278,6 +280,9 @@ def window_prior(task: Task, method: str, rule: FrozenRule) -> Array:
         return task.marginals.prior if method == "pool" else stabilized_prior(task, rule.trust)
     if isinstance(rule, (Mean, MeanRatio)):
         return _with_means(task, composite if isinstance(rule, Mean) else ml_sum).prior
+    if isinstance(rule, Tempered):
+        ratio = task.batch.logits(rule.weights).T
+        return _ml_priors(task, ratio, task.settings.pseudo_items * task.settings.prior).prior
     posterior = rule.posterior(task.batch)
     ratio = np.log(np.maximum(posterior, 1e-300)) - np.log(floored(rule.prior))
     if isinstance(rule, Weighted):
@@ -286,18 +291,30 @@ def window_prior(task: Task, method: str, rule: FrozenRule) -> Array:
 
 
 def _dawid_skene(task: Task) -> Fit:
-    batch, layout = task.batch, task.batch.layout
-    order = batch.order
-    share = layout.share[layout.source_of]
-    problem = DawidSkene(batch.cells, task.counts[order], layout.group[order], share[order])
-    start = DawidSkeneParams(task.marginals.interior_prior, layout.confusion[order])
-    fused = dawid_skene(problem, batch.rows, start, max_iter=task.settings.max_iter)
-    confusion = np.empty_like(layout.confusion)
-    assert fused.run is not None
-    confusion[order] = fused.run.params.confusion
-    weights = share[:, None] * np.log(confusion)
-    prior = floored(fused.prior)
-    return _fit(task, "dawid-skene", LogLinear(weights, np.log(prior), prior), fused.run, confusion=confusion)
+    model = dawid_skene_model(replace(_crowd(task), tol=TOL))
+    prior = floored(model.prior)
+    rule = LogLinear(model.weights, np.log(prior), prior)
+    return _fit(task, "dawid-skene", rule, model.run, confusion=model.rates)
+
+
+def crowd(task: Task) -> Fit:
+    """Sources without calibrations: the model with the best predictions of held-out answers.
+
+    A single source is returned as it is, with the assumed accuracy.
+    """
+    layout = task.batch.layout
+    if len(np.unique(layout.root[task.batch.answered.any(axis=1)])) == 1:
+        even = np.full(layout.n_classes, 1 / layout.n_classes)
+        return _product(replace(task, settings=replace(task.settings, prior=even)))
+    choice = choose(_crowd(task), candidates(layout))
+    model = choice.model
+    rule = Tempered(model.weights, floored(model.prior), choice.power)
+    return _fit(task, choice.name, rule, model.run, confusion=model.rates, evidence=choice.evidence[choice.name])
+
+
+def _crowd(task: Task) -> Crowd:
+    answers = ItemAnswers(task.batch.matrix, task.batch.weight, task.batch.labels)
+    return Crowd(task.batch.layout, answers, task.counts, task.marginals.interior_prior, task.settings.max_iter)
 
 
 def _auto(task: Task) -> Fit:
@@ -305,7 +322,7 @@ def _auto(task: Task) -> Fit:
     layout = task.batch.layout
     originals = np.unique(layout.root)
     if np.median([layout.calibrations[j].n_rows[layout.calibrations[j].seen].min() for j in originals]) < MIN_ROWS:
-        return _dawid_skene(task)  # the calibrations are assumptions: estimate the confusion matrices from the batch
+        return crowd(task)  # the calibrations are assumptions: estimate the confusion matrices from the batch
     return _discounted(task) if dependent(task.dependence(), originals) else _ml_product(task, PSEUDO_ITEMS)
 
 

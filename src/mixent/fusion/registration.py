@@ -18,7 +18,7 @@ from mixent.fusion.describe import describe_fusion, on_answers
 from mixent.fusion.drift import Drift
 from mixent.fusion.estimator import Fuser
 from mixent.fusion.faults import Agreement, Fault
-from mixent.fusion.frozen import LogLinear, Mean, MeanRatio, Vote, Weighted
+from mixent.fusion.frozen import LogLinear, Mean, MeanRatio, Tempered, Vote, Weighted
 from mixent.fusion.sources import Layout, Source
 
 # --- files: C classes, J sources with S symbols in all, P patterns of answers ----------------------------------------
@@ -91,7 +91,7 @@ register(
         "classes_": np.ndarray,
         "prior_": real("C", 0.0),
         "posterior_": maybe(real("n C", 0.0)),
-        "rule_": LogLinear | Mean | MeanRatio | Vote | Weighted,
+        "rule_": LogLinear | Mean | MeanRatio | Tempered | Vote | Weighted,
         "method_": str,
         "prior_estimate_": PriorEstimate,
         "dependence_": Dependence,
@@ -108,6 +108,7 @@ register(
         LogLinear: {"weights": "S C", "offset": "C", "prior": RULE["prior"]},
         Mean: {**RULE, "root": index("J", below="J"), "trim": Values("", low=0.0, below=0.5)},
         MeanRatio: RULE,
+        Tempered: {"weights": "S C", "prior": RULE["prior"], "power": real("", 0.0)},
         Vote: RULE,
         Weighted: {"trust": "J", **RULE},
         Answers: {},

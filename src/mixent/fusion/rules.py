@@ -8,16 +8,17 @@ an array (J, n, K).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from mixent.base.priors import shifted_priors
 from mixent.core.arrays import Array, softmax_columns, weighted_total
+from mixent.core.blocks import NumberedRows, Whole
 from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
-from mixent.maxent.blocks import RowBlocks, Rows
-from mixent.maxent.cells import Cells
 
 TOL, PASSES = 1e-9, 5000
 
@@ -183,20 +184,50 @@ def composite(
 
 
 @dataclass(frozen=True)
-class DawidSkeneParams:
-    """Class priors, and the confusion matrix of every source."""
-
-    prior: Array  # (K,)
-    confusion: Array  # (S, K) symbols of all sources in one list
-
-
-@dataclass(frozen=True)
-class DawidSkeneStats(Stats):
+class LatentClassStats(Stats):
     """Expected counts, and the log-likelihood."""
 
     counts: Array  # (S, K) expected number of items with each symbol in each class
     classes: Array  # (K,) expected number of items in each class
     log_lik: float
+
+
+@dataclass(frozen=True)
+class ItemAnswers:
+    """The answers of all sources to the items as a sparse matrix, for models with a latent class of each item."""
+
+    matrix: Any  # (n, S) sparse
+    weight: Array  # (n,)
+    labels: np.ndarray  # (n,) index of the class, -1 for unlabelled items
+
+    @cached_property
+    def transposed(self) -> Any:
+        return self.matrix.T.tocsr()
+
+    def log_joint(self, table: Array, log_prior: Array) -> Array:
+        """(K, n) log p(k, answers), from weights (S, K) of the answers; labelled items exclude all other classes."""
+        joint = np.ascontiguousarray((self.matrix @ table).T) + log_prior[:, None]
+        labelled = np.flatnonzero(self.labels >= 0)
+        if len(labelled):
+            own = joint[self.labels[labelled], labelled]
+            joint[:, labelled] = -np.inf
+            joint[self.labels[labelled], labelled] = own
+        return joint
+
+    def stats(self, table: Array, log_prior: Array) -> LatentClassStats:
+        joint = self.log_joint(table, log_prior)
+        log_lik = softmax_columns(joint)  # joint: the posteriors
+        joint *= self.weight
+        counts = self.transposed @ np.ascontiguousarray(joint.T)
+        return LatentClassStats(counts, joint.sum(axis=1), weighted_total(log_lik, self.weight))
+
+
+@dataclass(frozen=True)
+class DawidSkeneParams:
+    """Class priors, and the confusion matrix of every source."""
+
+    prior: Array  # (K,)
+    confusion: Array  # (S, K) symbols of all sources in one list
 
 
 @dataclass(frozen=True)
@@ -208,43 +239,32 @@ class DawidSkene(Problem):
     terms of a source with share u < 1, one of several copies, are multiplied by u in both sums.
     """
 
-    cells: Cells
+    answers: ItemAnswers
     prior_counts: Array  # (S, K), positive
     group: np.ndarray  # (S,) source of each symbol
     share: Array | None = None  # (S,) u of its source; None: one
 
     def prepare(self, params: DawidSkeneParams) -> tuple[Array, Array]:
         with np.errstate(divide="ignore"):
-            return self.cells.table(self._times_share(np.log(params.confusion))), np.log(params.prior)[:, None]
+            return self._times_share(np.log(params.confusion)), np.log(params.prior)
 
     def _times_share(self, values: Array) -> Array:
         return values if self.share is None else self.share[:, None] * values
 
-    def stats(self, ready: tuple[Array, Array], block: Rows) -> DawidSkeneStats:  # type: ignore[override]
-        joint = self.cells.table_logits(ready[0], block) + ready[1]
-        labelled = block.target.any(axis=0)
-        if labelled.any():
-            joint = np.where(labelled & (block.target == 0), -np.inf, joint)
-        log_lik = softmax_columns(joint)  # joint: the posteriors
-        joint *= block.weight
-        total = weighted_total(log_lik, block.weight)
-        return DawidSkeneStats(self.cells.expected(joint, block), joint.sum(axis=1), total)
+    def stats(self, ready: tuple[Array, Array], block: NumberedRows) -> LatentClassStats:  # type: ignore[override]
+        return self.answers.stats(*ready)
 
-    def objective(self, params: DawidSkeneParams, total: DawidSkeneStats) -> float:
+    def objective(self, params: DawidSkeneParams, total: LatentClassStats) -> float:
         return total.log_lik + float((self.prior_counts * self._times_share(np.log(params.confusion))).sum())
 
-    def update(self, params: DawidSkeneParams, total: DawidSkeneStats, step: float) -> DawidSkeneParams:
+    def update(self, params: DawidSkeneParams, total: LatentClassStats, step: float) -> DawidSkeneParams:
         counts = total.counts + self.prior_counts
         mass = np.zeros((self.group.max() + 1, counts.shape[1]))
         np.add.at(mass, self.group, counts)
         return DawidSkeneParams(total.classes / total.classes.sum(), counts / mass[self.group])
 
 
-def dawid_skene(
-    problem: DawidSkene, rows: Rows, start: DawidSkeneParams, *, tol: float = TOL, max_iter: int = PASSES
-) -> Fused:
+def dawid_skene(problem: DawidSkene, start: DawidSkeneParams, *, tol: float = TOL, max_iter: int = PASSES) -> Fused:
     """Fit of the model, with the posteriors of the items."""
-    fit = run(problem, RowBlocks(rows), start, stop=Stop(tol, max_iter), executor=Serial())
-    table, prior = problem.prepare(fit.params)
-    joint = (problem.cells.table_logits(table, rows) + prior).T
-    return Fused(posterior_of(joint), fit.params.prior, fit)
+    fit = run(problem, Whole(problem.answers.weight), start, stop=Stop(tol, max_iter), executor=Serial())
+    return Fused(posterior_of(problem.answers.log_joint(*problem.prepare(fit.params)).T), fit.params.prior, fit)
