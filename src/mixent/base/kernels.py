@@ -95,10 +95,10 @@ class Polynomial(Kernel):
     degree : int
         Degree of the polynomial.
     gamma : "auto", "scale" or float
-        Coefficient of the kernel, which multiplies x·x' or in `RBF` the squared distance: "scale" is 1 / (encoded columns
-        x the variance of all their entries), and "auto" chooses a multiple of it by cross-validation. MEDClassifier chooses one or a tenth,
-        together with C="auto", on at most 1000 labelled rows; KernelFisherClassifier from 1/64 to 4, by leave-one-out.
-        Elsewhere "auto" is "scale".
+        Coefficient of the kernel, which multiplies x·x' or in `RBF` the squared distance: "scale" is 1 / (encoded
+        columns x the variance of all their entries), and "auto" chooses a multiple of it by cross-validation.
+        MEDClassifier chooses one or a tenth, together with C="auto", on at most 1000 labelled rows;
+        KernelFisherClassifier from 1/64 to 4, by leave-one-out. Elsewhere "auto" is "scale".
     coef0 : float
         Constant that is added before the power is taken.
     n_landmarks : "auto", int or None
