@@ -11,7 +11,7 @@ from mixent.core.executors import Serial
 from mixent.fusion import newton
 from mixent.fusion.answers import read_answers
 from mixent.fusion.batch import Batch
-from mixent.fusion.newton import MAX_WORK, NewtonDivergence, _covariance, second_order
+from mixent.fusion.newton import MAX_WORK, NewtonDivergence, _covariance, _raised, second_order
 from mixent.fusion.problem import MinDivergence, Rule
 from mixent.fusion.sources import Layout
 from mixent.maxent.blocks import RowBlocks
@@ -58,12 +58,12 @@ def posteriors(problem, rows, params):
 
 
 def by_cvxpy(problem, rows, penalty=0.0):
-    """R and the posteriors (K, n) that minimize R - penalty times their entropy."""
+    """The minimum of F, and the posteriors (K, n) at it."""
     cp = pytest.importorskip("cvxpy", reason="cvxpy is not installed (pip install --group reference)")
     answers, K = problem.cells.dense(rows), problem.confusion.shape[1]
     labelled = rows.target.any(axis=0)
     q = cp.Variable((K, rows.n_rows), nonneg=True)
-    counts = (answers * rows.weight) @ q.T
+    counts = (answers * rows.weight) @ (q + newton.FLOOR * penalty).T
     mass = np.equal.outer(problem.group, problem.group).astype(float) @ counts
     used = np.ones_like(problem.confusion) if problem.unconstrained is None else 1.0 * ~problem.unconstrained
     terms = cp.rel_entr(counts, cp.multiply(problem.confusion, mass))
@@ -75,7 +75,7 @@ def by_cvxpy(problem, rows, penalty=0.0):
     with warnings.catch_warnings():  # the solver calls an accuracy of 1e-6 reduced; the tests need 1e-3
         warnings.filterwarnings("ignore", "Solution may be inaccurate")
         cp.Problem(cp.Minimize(R - penalty * entropy), constraints).solve(solver="CLARABEL")
-    return float(R.value), q.value
+    return float(R.value + penalty * (rows.weight[~labelled].sum() * np.log(K) - entropy.value)), q.value
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -98,19 +98,18 @@ def test_the_gap_is_never_below_the_true_one_and_closes(case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_penalized_problems_are_solved_and_R_falls_with_the_penalty(case, monkeypatch):
-    """So that their posteriors have the largest entropy of all posteriors with their R."""
     problem, rows = posed(case)
     monkeypatch.setattr(newton, "NEXT_PENALTY", 1.0)  # the penalty stays as it is
     params, previous = Rule.uniform(*problem.confusion.shape), np.inf
     for penalty in (0.3, 0.1, 0.03, 0.01):
         start = replace(params, penalty=penalty)
         params = run(problem, RowBlocks(rows), start, stop=Stop(-np.inf, 40), executor=Serial()).params
-        R, q = by_cvxpy(problem, rows, penalty)
+        F, q = by_cvxpy(problem, rows, penalty)
         np.testing.assert_allclose(posteriors(problem, rows, params), q, atol=1e-3)
         total = problem.stats(problem.prepare(params), rows)
         assert problem.divergence(total.counts) < previous
         previous = problem.divergence(total.counts)
-        np.testing.assert_allclose(previous, R, rtol=1e-4)
+        np.testing.assert_allclose(-problem.objective(params, total), F, rtol=1e-5)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -120,7 +119,7 @@ def test_first_and_second_order_steps_tend_to_the_same_posteriors(case):
     start = Rule.uniform(*problem.confusion.shape)
     slow = run(plain, RowBlocks(rows), start, stop=Stop(-np.inf, 20_000, gap=1e-6), executor=Serial())
     fast = solved(problem, rows, tol=1e-9)
-    assert fast.n_passes < 80 and slow.status is Status.CONVERGED
+    assert fast.n_passes < 150 and slow.status is Status.CONVERGED
     distance = np.abs(posteriors(plain, rows, slow.params) - posteriors(problem, rows, fast.params))
     assert distance.max() < 0.05 and distance.mean() < 2e-3
 
@@ -157,24 +156,26 @@ def test_every_gradient_of_confusion_matrices_bounds_the_minimum(case):
     problem, rows = posed(case)
     done = solved(problem, rows)
     least = problem.divergence(problem.stats(problem.prepare(done.params), rows).counts)
-    present = problem.cells.expected(rows.weight[None], rows) > 0
+    totals = problem.cells.expected(rows.weight[None], rows)
     rng = np.random.default_rng(1)
     for scale in (0.1, 1.0, 5.0):
-        gradient = problem._normalized(scale * rng.normal(size=problem.confusion.shape), present)
+        gradient = problem._normalized(scale * rng.normal(size=problem.confusion.shape), totals)
         bound = problem.stats(problem.prepare(Rule(np.zeros_like(gradient), gradient)), rows).lower_bound
         assert bound <= least + 1e-9
 
 
 def test_short_steps_are_the_first_order_ones_which_never_raise_the_penalized_divergence():
     problem, rows = posed("mixed")
-    params, before = Rule.uniform(*problem.confusion.shape), np.inf
-    for step in (problem.safe_step, 0.5 * problem.safe_step, problem.safe_step):
+    params, before = replace(Rule.uniform(*problem.confusion.shape), penalty=0.1), np.inf
+    longest = 1 / (problem.total_share + 0.1)
+    for _ in range(20):
         total = problem.stats(problem.prepare(params), rows)
         assert -problem.objective(params, total) < before
         before = -problem.objective(params, total)
-        updated = problem.update(params, total, step)
-        residual = problem.log_ratio(total.counts) - params.penalty * params.weights
-        np.testing.assert_array_equal(updated.weights, params.weights + step * residual)
+        updated = problem.update(params, total, problem.safe_step)
+        residual = problem.log_ratio(_raised(params, total)) - 0.1 * params.weights
+        np.testing.assert_array_equal(updated.weights, params.weights + longest * residual)
+        assert updated.penalty == 0.1
         params = updated
 
 

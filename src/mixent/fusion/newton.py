@@ -2,17 +2,17 @@
 
 For a penalty e > 0 the problem
 
-    minimize  F(q) = R(q) + e sum_i w_i sum_k q_i(k) log(K q_i(k))
+    minimize  F(q) = R(q + c e) + e sum_i w_i sum_k q_i(k) log(K q_i(k)),    c = `FLOOR`,
 
-is strictly convex, and its solution q_e is log-linear in the answers, with weights W = (u log B / A) / e at its own
-confusion matrices B. q_e has the largest entropy of all posteriors with R(q) <= R(q_e), and tends to the minimizer of R
-of largest entropy as e tends to zero. With M the covariance of the answers under q (summed over items) and H the
-Hessian of R in the J, a Newton step changes the weights by
+is strictly convex, and its solution is log-linear in the answers, with the weights W = (u log B / A) / e at its own
+confusion matrices B, those of q + c e. As e tends to zero it tends to the minimizer of R of largest entropy. (The
+constant c e does not matter for that, because all minimizers have the same B. It keeps classes that are absent from the
+batch in the problem, whose weights R alone would not determine.) With M the covariance of the answers under q, summed
+over items, and H the Hessian of R in the J, a damped Newton step changes the weights by
 
-    (H M + e)^-1 (u log B / A - e W).
+    (H M + e / step^2)^-1 (u log B / A - e W).
 
-After a step from nearly the solution for e, e becomes smaller. F falls with e for every q, because the penalty term is
-not negative, so that it never rises along the path.
+e becomes smaller as soon as the gap is of its order. Steps that increase F are shortened by the driver.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from mixent.fusion.problem import MIN_RATE, MinDivergence, Ready, Rule, SymbolCo
 from mixent.maxent.blocks import Rows
 from mixent.maxent.newton import is_small
 
-NEXT_PENALTY = 0.25  # ratio of successive penalties
-NEAR = 0.1  # a penalty is left when a Newton step would decrease F by less than this share of it, in nats per item
+FLOOR = 0.03  # added to the posteriors, in units of the penalty
+NEXT_PENALTY = 0.2  # ratio of successive penalties
+NEAR = 20.0  # a penalty is left when the gap per item is at most this multiple of it,
+SMALL = 1e-6  # or when no weight differs more than this from the solution, times the penalty
 MIN_PENALTY = 1e-13  # below it, the rounding errors of H M exceed the penalty
-MIN_MASS = 1e-200  # of a class in the sums of a source
 MAX_WORK = 1e10  # multiplications of a step: about two seconds
 
 
@@ -48,10 +49,7 @@ class NewtonDivergence(MinDivergence):
     first_step: float = 1.0
     longest_step: float = 1.0
 
-    @property
-    def safe_step(self) -> float:  # type: ignore[override]
-        """Below it, the update is the first-order one, which decreases F for steps <= 1 / (sum_j u_j + e)."""
-        return 2.0**-10 / (self.total_share + 1.0)
+    safe_step: float = 2.0**-24  # the steps are of first order long before
 
     def stats(self, ready: Ready, block: Rows) -> CurvedCounts:  # type: ignore[override]
         post, gradient = np.split(self.cells.table_logits(ready.table, block), 2)
@@ -73,30 +71,28 @@ class NewtonDivergence(MinDivergence):
         return out
 
     def objective(self, params: Rule, total: CurvedCounts) -> float:  # type: ignore[override]
-        return -self.divergence(total.counts) - params.penalty * total.entropy_loss
+        return -self.divergence(_raised(params, total)) - params.penalty * total.entropy_loss
 
     def update(self, params: Rule, total: CurvedCounts, step: float) -> Rule:  # type: ignore[override]
-        # the gradient of a class that is absent from the batch is the last one before its mass underflowed
-        gradient = np.where(self.mass(total.counts) > MIN_MASS, self.log_ratio(total.counts), params.gradient)
-        penalty = params.penalty
-        covariance = _covariance(total.overlap, gradient.shape[1])
-        curvature = self._curvature(total.counts, covariance)
-        residual = gradient - penalty * params.weights
-        direction = _direction(curvature, residual, penalty)
-        decrease = float(residual.T.ravel() @ covariance @ direction.T.ravel())  # of F, twice the predicted one
-        weights = params.weights + step * (direction if step > self.safe_step else residual)
-        bound = max(total.lower_bound, params.lower_bound)
-        near = decrease <= NEAR * penalty * total.classes.sum()
+        penalty, counts = params.penalty, _raised(params, total)
+        residual = self.log_ratio(counts) - penalty * params.weights
+        longest = 1.0 / (self.total_share + penalty)  # a first-order step of this length does not increase F
+        damping = penalty / step**2
+        if damping * longest < 2.0:
+            curvature = self._curvature(counts, _covariance(total.overlap, counts.shape[1]))
+            weights = params.weights + _direction(curvature, residual, damping)
+        else:
+            weights = params.weights + longest * residual
+        near = self.gap(params, total) <= NEAR * penalty * total.classes.sum() or np.abs(residual).max() <= SMALL
+        gradient = self._normalized(penalty * weights, total.counts.sum(axis=1, keepdims=True))
         following = max(NEXT_PENALTY * penalty, MIN_PENALTY) if near and step == 1.0 else penalty
-        present: np.ndarray = total.counts.sum(axis=1, keepdims=True) > 0
-        return Rule(weights, self._normalized(penalty * weights, present), bound, following)
+        return Rule(weights, gradient, max(total.lower_bound, params.lower_bound), following)
 
     def _curvature(self, counts: Array, covariance: Array) -> Array:
         """(K S, K S) H M, the derivative of u log B / A along changes of the weights, with its sign reversed."""
         S, K = counts.shape
         mass = self.mass(counts)
-        # absent symbols and classes, and rates held at their minimum
-        constant = (counts <= MIN_RATE * mass) | (mass <= MIN_MASS)
+        constant = counts <= MIN_RATE * mass  # of symbols that do not occur
         if self.unconstrained is not None:
             constant = constant | self.unconstrained
         scale = np.where(constant, 0.0, self.share[:, None])
@@ -106,11 +102,12 @@ class NewtonDivergence(MinDivergence):
         per_mass = np.divide(scale, mass, out=np.zeros_like(counts), where=scale > 0).T[:, :, None]
         return (per_count * by_class - per_mass * groups[:, self.group]).reshape(K * S, K * S)
 
-    def _normalized(self, gradient: Array, present: np.ndarray) -> Array:
+    def _normalized(self, gradient: Array, totals: Array) -> Array:
         """(S, K) a gradient u log B / A of confusion matrices B, close to this one: each such gradient gives a bound.
 
-        B of symbols that are not `present` (S, 1) is zero, and their gradient, which is not used, is set to zero.
+        B of symbols that do not occur (`totals` (S, 1) zero) is zero, and their gradient, which is not used, too.
         """
+        present = totals > 0
         share = self.share[:, None]
         ratio = np.divide(gradient, share, out=np.zeros_like(gradient), where=share > 0)
         if self.unconstrained is not None:
@@ -121,6 +118,11 @@ class NewtonDivergence(MinDivergence):
         ratio -= np.maximum(peak, -1e300)[self.group]
         with np.errstate(divide="ignore", invalid="ignore"):  # groups without a symbol
             return np.where(present, share * (ratio - np.log(self.mass(self.confusion * np.exp(ratio)))), 0.0)
+
+
+def _raised(params: Rule, total: CurvedCounts) -> Array:
+    """(S, K) J of the posteriors plus `FLOOR` times the penalty."""
+    return total.counts + FLOOR * params.penalty * total.counts.sum(axis=1, keepdims=True)
 
 
 def _group_sums(group: np.ndarray, rows: Array) -> Array:
