@@ -495,11 +495,12 @@ class Fuser(Estimator):
         batch = self._new(answers)
         return batch.items(self.rule_.posterior(batch))
 
-    def _new(self, answers: AnswersLike) -> Batch:
+    def _new(self, answers: AnswersLike, y: ArrayLike | None = None) -> Batch:
         checked = read_answers(self._fitted_layout, answers, self.unknown)
-        if checked.n_items == 0:
+        n = checked.n_items
+        if n == 0:
             raise ValueError("the answers must contain at least one item; got none")
-        return Batch.of(self._fitted_layout, checked)
+        return Batch.of(self._fitted_layout, checked, labels=self._label_codes(self._fitted_layout, y, n))
 
     def predict(self, answers: AnswersLike) -> np.ndarray:
         """The most probable class of each new item.
