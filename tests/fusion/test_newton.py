@@ -8,7 +8,7 @@ import pytest
 
 from mixent.core.driver import Status, Stop, run
 from mixent.core.executors import Serial
-from mixent.fusion import newton
+from mixent.fusion import Fuser, newton
 from mixent.fusion.answers import read_answers
 from mixent.fusion.batch import Batch
 from mixent.fusion.newton import MAX_WORK, NewtonDivergence, _covariance, _raised, second_order
@@ -132,6 +132,24 @@ def test_the_penalized_divergence_never_rises(case):
     problem, rows = posed(case)
     kept = [step.objective for step in solved(problem, rows).trace if step.accepted]
     assert len(kept) > 8 and (np.diff(kept) >= -1e-11 * rows.weight.sum()).all()
+
+
+@pytest.mark.parametrize(
+    ("seed", "options", "every"),
+    [
+        (4, {"K": 4, "J": 4, "n": 100, "gaps": 0.8, "rows": 30}, 7),
+        (40, {"K": 5, "J": 3, "n": 20, "kind": "mixed", "rows": 5}, None),
+        (80, {"K": 3, "J": 10, "n": 500, "rows": 30, "prior": [0.67452043, 0.01738717, 0.3080924]}, None),
+        (224, {"K": 5, "J": 5, "n": 500, "kind": "mixed", "rows": 5}, None),
+        (241, {"K": 5, "J": 11, "n": 500, "kind": "soft", "gaps": 0.8, "rows": 300}, None),
+    ],
+)
+def test_rare_classes_do_not_prevent_convergence(seed, options, every):
+    """R hardly depends on the posteriors of a class without items, but its lower bound does."""
+    drawn = panel(seed, **options)
+    y = None if every is None else [label if i % every == 0 else None for i, label in enumerate(drawn.truth)]
+    fuser = Fuser(drawn.sources, method="min-divergence", max_iter=400).fit(drawn.answers, y)
+    assert -1e-12 <= fuser.gap_ <= fuser.tol
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -86,7 +86,8 @@ class Fuser(Estimator):
     tol : float, default=1e-8
         Stop when `gap_` is below this value, in nats per item; only used with method="min-divergence". If it is not
         reached, a `ConvergenceWarning` states the gap. Posteriors differ more from the minimizer than R does: with
-        1e-4 by up to .5 for single items. A large value acts as a regularization.
+        1e-4 by up to .5 for single items. A large value acts as a regularization. With several hundred sources, only
+        first-order steps are feasible, and values below 1e-5 take thousands of passes.
     max_iter : int, default=5000
         Maximum number of iterations of the optimizer.
     unknown : {"ignore", "symbol", "error"}, default="ignore"
