@@ -10,10 +10,10 @@ def tables_in(folder: Path) -> list[Path]:
     """The tables of a folder, sorted by name."""
     from mixent.data.files import ENDINGS
 
-    found = sorted(path for path in folder.iterdir() if path.name.lower().endswith(ENDINGS))
-    if not found:
+    tables = sorted(path for path in folder.iterdir() if path.name.lower().endswith(ENDINGS))
+    if not tables:
         raise FileNotFoundError(f"{folder}: the folder has no table (a file ending in one of {', '.join(ENDINGS)})")
-    return found
+    return tables
 
 
 def result_name(path: Path) -> str:

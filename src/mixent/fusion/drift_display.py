@@ -138,8 +138,8 @@ class DriftDisplay(Display):
 
 def _in_faults(fuser: Fuser, names: Sequence[str], *, alone: bool) -> list[bool]:
     """Whether each source is in a fault, alone or with others."""
-    found = {name for fault in fuser.faults_ if (fault.kind is not None) is alone for name in fault.sources}
-    return [name in found for name in names]
+    named = {name for fault in fuser.faults_ if (fault.kind is not None) is alone for name in fault.sources}
+    return [name in named for name in names]
 
 
 def _p_value(fuser: Fuser, name: str) -> float:

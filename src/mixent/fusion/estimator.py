@@ -388,8 +388,8 @@ class Fuser(Estimator):
         )
         tests: Callable[[], SourceTests] = partial(source_tests, original, 1 - self.confidence)
         if self.method == "auto":
-            found = tests()
-            original, tests = repaired(original, found), lambda: found
+            result = tests()
+            original, tests = repaired(original, result), lambda: result
         fitted = with_labels(original)
         _refuse_unseen_class(fitted)
         task = self._task(replace(original, layout=fitted), settings, original.layout.counts)
@@ -432,10 +432,10 @@ class Fuser(Estimator):
         if "_not_diagnosed" not in vars(self):
             return
         (task, tests, n_rows, confidence), batch = self._not_diagnosed, self._not_diagnosed[0].batch
-        found, reference = tests(), task.settings.prior
+        result, reference = tests(), task.settings.prior
         self.dependence_ = task.dependence()
         self.prior_estimate_ = task.marginals.estimate(self.dependence_.correlation, confidence)
-        self.drift_, self.agreement_, self.faults_ = found.drift, found.agreement, found.faults
+        self.drift_, self.agreement_, self.faults_ = result.drift, result.agreement, result.faults
         n, gain = float(batch.weight.sum()), _gain(batch, reference)
         self.prior_shift_ = prior_shift_test(self.prior_estimate_, reference, n_rows, n, gain, confidence)
         self.warnings_ = fit_warnings(self, batch.layout, batch)

@@ -76,9 +76,7 @@ def test_a_search_that_is_cut_short_says_so():
         ConvergenceWarning, match="within .* nats per item of its minimum after 2 passes, not within tol=1e-08"
     ):
         fuser = Fuser(GOOD.sources, method="min-divergence", max_iter=2).fit(GOOD.answers)
-    assert "This is more than tol=1e-08: the fit did not converge; raise max_iter, or loosen tol." in str(
-        fuser.summary()
-    )
+    assert "This is more than tol=1e-08: the fit did not converge" in str(fuser.summary())
     assert "did not converge" not in str(Fuser(GOOD.sources, method="min-divergence").fit(GOOD.answers).summary())
 
 
