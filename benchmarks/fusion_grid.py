@@ -43,13 +43,6 @@ Record = dict[str, Any]
 Key = tuple[int, int]  # cell, replicate
 
 
-class _Posteriors(Fuser):
-    """Posteriors alone; the tests of a fit take longer than most methods."""
-
-    def _set_diagnostics(self, task: Any, original: Any) -> None:
-        pass
-
-
 def measured(cell: Cell, replicate: int) -> Record:
     """The record of one batch: all methods, the sources alone, and the facts of `auto`."""
     drawn = panel(cell, replicate)
@@ -58,7 +51,7 @@ def measured(cell: Cell, replicate: int) -> Record:
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         for method in METHODS:
-            fuser = (Fuser if method == "auto" else _Posteriors)(drawn.calibrations, method=method)
+            fuser = Fuser(drawn.calibrations, method=method)
             began = time.process_time()
             try:
                 fuser.fit(drawn.answers)

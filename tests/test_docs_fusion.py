@@ -25,7 +25,7 @@ def needs(name):
 def test_the_page_on_fusion(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names, printed, page, drawn = run("fusion.md", capsys)
-    assert drawn == 3 and not absent_lines(printed[:7], page)
+    assert drawn == 4 and not absent_lines(printed[:7], page)
     assert names["fuser"].method_ == "discounted" and names["vendors"]["B"].symbols == ("healthy", "ill", "unsure")
     np.testing.assert_allclose(names["mixed_fuser"].prior_, [0.9, 0.1], atol=0.03)
     assert (names["mixed_fuser"].labels_ != names["truth"]).mean() < 0.04

@@ -9,6 +9,7 @@ from mixent.evaluate.displays.reliability import ReliabilityDisplay
 from mixent.evaluate.displays.roc import RocCurvesDisplay
 from mixent.evaluate.displays.uncertainty import UncertaintyDisplay
 from mixent.fusion.displays import DependenceDisplay, PriorsDisplay, TrustDisplay
+from mixent.fusion.drift_display import DriftDisplay
 from mixent.hmm.displays import StatesDisplay
 from mixent.maxent.displays import ConstraintsDisplay, PathDisplay
 from mixent.med.displays import (
@@ -35,6 +36,7 @@ __all__ = [
     "ConvergenceDisplay",
     "CriticalDifferenceDisplay",
     "DependenceDisplay",
+    "DriftDisplay",
     "EdgeWeightsDisplay",
     "EnsembleSizeDisplay",
     "ExplanationDisplay",

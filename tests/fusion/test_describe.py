@@ -142,7 +142,7 @@ def test_one_source_has_no_pairs_and_no_drift():
 def test_a_fusion_of_blocks_and_a_calm_one_are_described():
     assert Fuser(SOURCES, method="ml-product").fit_blocks([VOTES[:300], VOTES[300:]]).summary().facts["items"] == 800
     fuser = Fuser(SOURCES, method="product").fit(VOTES)
-    fuser.warnings_ = []
+    fuser.warnings_.clear()
     assert "- None." in str(fuser.summary()) and "declared copies share one vote" in str(fuser.summary())
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from mixent.displays import DependenceDisplay, PriorsDisplay, TrustDisplay
+from mixent.displays import DependenceDisplay, DriftDisplay, PriorsDisplay, TrustDisplay
 from mixent.fusion import Calibration, Fuser
 
-from ..drawing import drawn
+from ..drawing import drawn, drawn_panels
 
 LABELS = np.array(["$a_", "b", "c"])
 
@@ -95,6 +95,59 @@ def test_a_map_of_many_sources_has_no_numbers():
     ax = drawn(DependenceDisplay(tuple(f"source number {j}" for j in range(50)), z, z / 9, 1.0))
     assert not ax.texts and len(ax.get_xticklabels()) == 25
     assert ax.get_title(loc="left") == "50 sources; effective number 1.0"
+
+
+def windows(n=5, broken=2):
+    """Answers of four independent sources in each window; from window `broken` on, the first is random."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=600)
+
+    def said(y, right):
+        return LABELS[np.where(rng.random(len(y)) < right, y, rng.integers(3, size=len(y)))]
+
+    sources = {f"s{j}": Calibration.from_predictions(LABELS[truth], said(truth, 0.7)) for j in range(4)}
+    tables = []
+    for w in range(n):
+        y = rng.choice(3, p=[0.7 - 0.1 * w, 0.2 + 0.1 * w, 0.1], size=500)
+        tables.append({f"s{j}": said(y, 0.0 if j == 0 and w >= broken else 0.7) for j in range(4)})
+    return sources, tables
+
+
+def test_the_drift_chart_has_the_numbers_of_each_window():
+    sources, tables = windows()
+    fuser = Fuser(sources, method="ml-product").fit(tables[0])
+    before = fuser.prior_.copy()
+    display = DriftDisplay.from_windows(fuser, iter(tables))
+    np.testing.assert_array_equal(fuser.prior_, before)
+    for w, table in enumerate(tables):
+        fit = Fuser(sources, method="ml-product").fit(tables[0]).update_prior(table)
+        for name in ("prior", "low", "high"):
+            np.testing.assert_array_equal(getattr(display, name)[w], getattr(fit.prior_estimate_, name))
+        tests = [(fit.drift_[name].p_value, fit.agreement_[name].p_value) for name in sources]
+        np.testing.assert_allclose(display.p_value[w], np.minimum(2 * np.min(tests, axis=1), 1.0))
+        for marked, alone in ((display.faulty, True), (display.suspected, False)):
+            found = {name for fault in fit.faults_ if (len(fault.sources) == 1) is alone for name in fault.sources}
+            assert found == set(np.array([*sources])[marked[w]])
+    np.testing.assert_array_equal(display.faulty, np.outer(np.arange(5) >= 2, [1, 0, 0, 0]))
+    above, below = drawn_panels(display)
+    (image,) = below.images
+    shown = np.clip(-np.log10(np.maximum(display.p_value.T, 1e-300)), 0, 6)
+    np.testing.assert_allclose(np.clip(image.get_array(), 0, 6), shown)
+    crosses = next(line for line in below.lines if line.get_label() == "named as faulty")
+    np.testing.assert_array_equal(crosses.get_xydata(), [[2, 0], [3, 0], [4, 0]])
+    lines = {line.get_label(): line for line in above.lines}
+    assert [t.get_text() for t in below.get_yticklabels()] == ["s0", "s1", "s2", "s3"]
+    np.testing.assert_allclose(above.containers[0].lines[0].get_ydata(), 100 * display.prior[:, 0])
+    assert "training" in lines and below.get_xticklabels()[-1].get_text() == "5"
+
+
+def test_windows_have_names_and_sources_without_a_test_are_gray():
+    sources, tables = windows(3)
+    fuser = Fuser({"s0": sources["s0"]}, method="product").fit({"s0": tables[0]["s0"]})
+    display = DriftDisplay.from_windows(fuser, [{"s0": t["s0"]} for t in tables], ["mon", "tue", "wed"])
+    assert np.isnan(display.p_value).all() and not display.faulty.any() and display.windows == ("mon", "tue", "wed")
+    _, below = drawn_panels(display)
+    assert below.images[0].get_array().mask.all() and not below.lines
 
 
 def test_long_names_are_cut_in_their_middle():

@@ -52,9 +52,10 @@ def test_R_falls_at_every_pass_and_the_gap_closes(case):
     drawn, every = CASES[case]
     fuser = fused(drawn, "min-divergence", None if every is None else few_labels(drawn, every))
     values = risen(fuser.history_)
-    assert len(values) > 3 and (np.diff(values) >= -1e-11).all()
-    assert 0 <= fuser.gap_ <= 1e-4
-    assert values[-1] / fuser.n_items_ == fuser.objective_
+    assert len(values) > 3 and (np.diff(values) >= -1e-11 * fuser.n_items_).all()
+    assert -1e-12 <= fuser.gap_ <= 1e-8
+    # the penalty of the last pass separates it from R
+    assert 0 <= fuser.objective_ - values[-1] / fuser.n_items_ <= 1e-3
     np.testing.assert_allclose(fuser.posterior_.sum(axis=1), 1.0, rtol=1e-12)
 
 

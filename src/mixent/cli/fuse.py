@@ -15,6 +15,7 @@ from mixent.cli.answers import as_objects, check_labels, need_sources, of_items,
 from mixent.cli.calibrate import without_sources
 from mixent.cli.console import Screen, session, shown
 from mixent.cli.data import listed, names_of, need_columns, read_table, weight_column
+from mixent.cli.folder import prepare_folder, result_name, tables_in
 from mixent.cli.output import PAGE, STDOUT, check_output, check_table_output, harmless, write_table
 from mixent.cli.parsing import by_class, column_names, long_columns, one_of, refuse, share, shares_of
 from mixent.cli.predict import print_priors
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from mixent.fusion import Calibration
     from mixent.fusion.answers import LongAnswers
+    from mixent.fusion.decisions import Decisions
 
 CONTRADICTION = 3  # exit status: everything is written, but a source contradicts the others
 MANY_LABELS = 50  # different answers of a column of which nothing is known
@@ -89,8 +91,7 @@ def fuse(
         str,
         typer.Option(
             metavar="HOW",
-            help="Answers that no calibration has: ignore (no answer, with a warning), symbol (learned from this "
-            "table) or error.",
+            help="Unforeseen answers: ignore (with a warning), symbol (learned from this table) or error.",
         ),
     ] = "ignore",
     long: opt.Long = None,
@@ -123,7 +124,7 @@ def fuse(
     each answer. A blank is no answer. The output has a line for each item: the class, a probability of each class, the
     answer of the majority, and whether that is another class.
 
-    The exit code is 3 if a source contradicts the others; all is written.
+    If DATA is a folder of tables, so is OUTPUT. The exit code is 3 if a source contradicts the others; all is written.
 
     \b
     Examples:
@@ -131,10 +132,11 @@ def fuse(
       mixent fuse votes.parquet -c vendors.json -o fused.parquet --item case --save fusion.mixent
       mixent fuse crowd.csv -o fused.csv --long item,worker,answer
       mixent fuse crowd.csv -o fused.csv --item case --classes healthy,ill --unknown symbol
-      mixent predict fusion.mixent new.csv -o out.csv
+      mixent fuse days -c vendors.json -o fused_days --item case
     """  # noqa: D301  (typer needs the backspace itself)
     with session(quiet=quiet, debug=debug, to_stderr=output == STDOUT) as screen:
         from mixent.fusion.answers import UNKNOWN
+        from mixent.fusion.decisions import decisions
         from mixent.fusion.methods import METHODS
 
         one_of("--method", method, tuple(METHODS))
@@ -145,22 +147,33 @@ def fuse(
             (bool(columns and item), "--item is not used with --long, which names the column of the items"),
             (bool(classes and calibration), "--classes is not used with --calibration, which names the classes"),
         )
-        _check_outputs(output, report, save, [data, *([calibration] if calibration else [])])
+        tables = tables_in(data) if data.is_dir() else []
+        refuse((bool(tables) and calibration is None, "a folder of tables needs --calibration"))
+        _check_outputs(output, report, save, [data, *([calibration] if calibration else [])], tables)
         roles = [name for name in (item, labels, weight) if name is not None]
         if classes is not None:
             sources: dict[str, Calibration] | None = _guessed(data, classes, columns, roles, ignore)
         else:
             sources = None if calibration is None else _sources(calibration, ignore)
-        table = _read(data, sources, columns, item, labels, weight, ignore)
+
+        def read(path: Path) -> Answers:
+            return _read(path, sources, columns, item, labels, weight, ignore)
+
+        table = read(tables[0] if tables else data)
         prior = _class_prior(class_prior or (None if classes is None else "uniform"), sources)
         fuser = model_for("fusion").cls(
             sources, method=method, class_prior=prior, confidence=confidence, unknown=unknown
         )
-        _fit(fuser, table, labels)
+        _fit(fuser, map(read, tables) if tables else table, labels)
         if sources is None:
             table = replace(table, notes=(*table.notes, _assumed_classes(fuser.classes_)))
         screen.print(f"[bold]{shown(data)}[/]: {shown('; '.join([_size(fuser), *table.notes]))}")
-        _write(screen, fuser, table, output)
+        if tables:
+            for path in tables:
+                part = read(path)
+                _write(screen, fuser, part, output / result_name(path), decisions(fuser, part.answers, part.y))
+        else:
+            _write(screen, fuser, table, output, decisions(fuser))
         _describe(screen, fuser)
         if output != STDOUT:
             screen.wrote(output)
@@ -169,8 +182,13 @@ def fuse(
             raise typer.Exit(CONTRADICTION)
 
 
-def _check_outputs(output: Path, report: Path | None, save: Path | None, inputs: Sequence[Path]) -> None:
-    check_table_output(output, inputs)
+def _check_outputs(
+    output: Path, report: Path | None, save: Path | None, inputs: Sequence[Path], tables: Sequence[Path]
+) -> None:
+    if tables:
+        prepare_folder(output, tables)
+    else:
+        check_table_output(output, inputs)
     check_output(report, [*inputs, output], PAGE)
     check_output(save, [*inputs, output])
 
@@ -341,9 +359,13 @@ def _read_long(
     return Answers(answers, answers.items, item, y, weights)
 
 
-def _fit(fuser: BaseEstimator, table: Answers, labels: str | None) -> None:
+def _fit(fuser: BaseEstimator, table: Answers | Iterable[Answers], labels: str | None) -> None:
+    """Fit to one table, or to several, of which only one is in memory at a time."""
     try:
-        fuser.fit(table.answers, table.y, sample_weight=table.weight)
+        if isinstance(table, Answers):
+            fuser.fit(table.answers, table.y, sample_weight=table.weight)
+        else:
+            fuser.fit_blocks((part.answers, part.y, part.weight) for part in table)
     except ValueError as error:
         if labels is None or "y " not in str(error):
             raise
@@ -361,17 +383,15 @@ def _columns(fuser: BaseEstimator, posterior: np.ndarray) -> dict[str, np.ndarra
     return columns | {f"p({label})": posterior[:, k] for k, label in enumerate(fuser.classes_.tolist())}
 
 
-def _write(screen: Screen, fuser: BaseEstimator, table: Answers, output: Path) -> None:
+def _write(screen: Screen, fuser: BaseEstimator, table: Answers, output: Path, made: Decisions) -> None:
     """Write the line of every item."""
     import numpy as np
     import pandas as pd
 
-    from mixent.fusion.decisions import decisions
-
-    made = decisions(fuser)
-    rows = np.arange(len(fuser.posterior_)) if table.items is None else table.items
+    posterior = made.batch.items(made.posterior)
+    rows = np.arange(len(posterior)) if table.items is None else table.items
     names = np.array([*fuser.classes_.tolist(), None], dtype=object)  # the last: no majority
-    columns = _columns(fuser, fuser.posterior_)
+    columns = _columns(fuser, posterior)
     columns |= {"majority": made.batch.items(names[made.majority]), "changed": made.batch.items(made.changed)}
     if table.item_column in columns:
         raise ValueError(f"the column of the items is called {table.item_column!r}, as one of the output is; rename it")
@@ -405,7 +425,8 @@ def _keep(
 
         notes = [f"{note[0].upper()}{note[1:]}" for note in table.notes]
         title = f"Fusion of {data.name}"
-        model_report(report, fuser, table.answers, title=title, data_notes=notes, commands=commands)
+        answers = None if data.is_dir() else table.answers  # `table` is the first one of a folder
+        model_report(report, fuser, answers, title=title, data_notes=notes, commands=commands)
         screen.wrote(report, "; open it in a browser")
 
 

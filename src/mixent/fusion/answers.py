@@ -46,13 +46,11 @@ class Answers(Short):
         responses = tuple(values[rows] for values in self.responses)
         return Answers(responses, len(responses[0]))
 
-    def joined(self, other: Answers) -> Answers:
-        """These items followed by those of `other`."""
-        responses = tuple(
-            np.concatenate([a, b]) if a.ndim == b.ndim else np.concatenate([_dense(a, b), _dense(b, a)])
-            for a, b in zip(self.responses, other.responses)
-        )
-        return Answers(responses, self.n_items + other.n_items)
+    def joined(self, *others: Answers) -> Answers:
+        """These items followed by those of the others."""
+        parts = (self, *others)
+        responses = tuple(map(_joined, zip(*(part.responses for part in parts))))
+        return Answers(responses, sum(part.n_items for part in parts))
 
     def answered(self) -> np.ndarray:
         """(J, n) whether the source answered the item."""
@@ -73,9 +71,15 @@ class LongAnswers(Result):
 AnswersLike: TypeAlias = Union[Answers, LongAnswers, Mapping[str, Column], "IntoDataFrame", ArrayLike]
 
 
-def _dense(codes: np.ndarray, like: np.ndarray) -> Array:
-    """Codes as one-hot distributions with as many columns as `like`."""
-    return codes if codes.ndim == 2 else np.eye(like.shape[1] + 1)[codes][:, : like.shape[1]]
+def _joined(responses: Sequence[np.ndarray]) -> np.ndarray:
+    """Answers of one source, as distributions if some of the parts are."""
+    widths = {values.shape[1] for values in responses if values.ndim == 2}
+    return np.concatenate([_dense(values, width) for width in widths for values in responses] or list(responses))
+
+
+def _dense(codes: np.ndarray, width: int) -> Array:
+    """Codes as one-hot distributions over as many symbols."""
+    return codes if codes.ndim == 2 else np.eye(width + 1)[codes][:, :width]
 
 
 @dataclass

@@ -52,11 +52,11 @@ class Batch:
         counts = np.bincount(pattern_of, weight, minlength=len(first)).astype(float)
         return Batch(layout, answers.part(first), counts, labels[first], pattern_of)
 
-    def joined(self, other: Batch) -> Batch:
-        """The patterns of both batches; `pattern_of` is the new pattern of each pattern of the two."""
-        weight = np.concatenate([self.weight, other.weight])
-        labels = np.concatenate([self.labels, other.labels])
-        return Batch.of(self.layout, self.answers.joined(other.answers), weight, labels)
+    def joined(self, *others: Batch) -> Batch:
+        """The patterns of all batches; `pattern_of` is the new pattern of each of their patterns in turn."""
+        parts = (self, *others)
+        weight, labels = (np.concatenate([getattr(p, name) for p in parts]) for name in ("weight", "labels"))
+        return Batch.of(self.layout, self.answers.joined(*(p.answers for p in others)), weight, labels)
 
     @property
     def n_patterns(self) -> int:

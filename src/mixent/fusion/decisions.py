@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mixent.base.result import Result
 from mixent.base.text import class_name, count
@@ -89,13 +90,16 @@ class Case(Result):
         return f"majority {class_name(self.majority)}, predicted {prediction}: {self.reasons()}"
 
 
-def decisions(fuser: Fuser, answers: AnswersLike | None = None) -> Decisions:
-    """Decisions of a fitted `Fuser` and of a majority vote, on the batch of the fit or on other answers."""
+def decisions(fuser: Fuser, answers: AnswersLike | None = None, y: ArrayLike | None = None) -> Decisions:
+    """Decisions of a fitted `Fuser` and of a majority vote, on the batch of the fit or on other answers.
+
+    Labelled items keep their class; `y` are labels of other answers, as for `Fuser.fit`.
+    """
     if answers is None:
         first = fuser._batch
         batch = Batch(fuser._fitted_layout, first.answers, first.weight, first.labels, first.pattern_of)
     else:
-        batch = fuser._new(answers)
+        batch = fuser._new(answers, y)
     posterior = fuser.rule_.posterior(batch)
     labelled = np.flatnonzero(batch.labels >= 0)
     posterior[labelled] = np.eye(posterior.shape[1])[batch.labels[labelled]]

@@ -321,7 +321,12 @@ def _convergence(fuser: Fuser, facts: Facts) -> list[Content]:
     if not fuser.history_:
         return []
     text = f"{count(facts['passes'], 'pass')}, objective {facts['objective']:.8g} nats per item."
-    content: list[Content] = [Paragraph(" ".join([text, *optimality(facts["gap"], "nats per item")]))]
+    sentences = [text, *optimality(facts["gap"], "nats per item")]
+    if (facts["gap"] or 0.0) > fuser.tol:
+        sentences.append(
+            f"This is more than tol={fuser.tol:g}: the fit did not converge; raise max_iter, or loosen tol."
+        )
+    content: list[Content] = [Paragraph(" ".join(sentences))]
     if len(fuser.history_) < MIN_PASSES:
         return content
 

@@ -25,7 +25,7 @@ VOTES = ("product", "ml-product")  # methods whose weights are shares of a vote
 DARK = 0.62  # share of the color scale above which a number is white
 
 
-def _fitted(fuser: Fuser) -> Fuser:
+def fitted_fuser(fuser: Fuser) -> Fuser:
     if not isinstance(fuser, Fuser):
         raise TypeError(f"this display needs a fitted Fuser; got a {type(fuser).__name__}")
     check_is_fitted(fuser, "rule_")
@@ -63,7 +63,7 @@ class PriorsDisplay(Display):
         ----------
         fuser : fitted Fuser
         """
-        estimate = _fitted(fuser).prior_estimate_
+        estimate = fitted_fuser(fuser).prior_estimate_
         return cls(
             fuser.classes_.tolist(),
             estimate.prior,
@@ -119,7 +119,7 @@ class TrustDisplay(Display):
         fuser : fitted Fuser
             With trust weights: fitted by "product", "ml-product", "pool" or "discounted".
         """
-        trust = _fitted(fuser).trust_
+        trust = fitted_fuser(fuser).trust_
         if trust is None:
             raise ValueError(
                 f"method {fuser.method_!r} has no trust weights; use 'product', 'ml-product', 'pool' or 'discounted'"
@@ -177,7 +177,7 @@ class DependenceDisplay(Display):
         fuser : fitted Fuser
             With at least two sources.
         """
-        dependence = _fitted(fuser).dependence_
+        dependence = fitted_fuser(fuser).dependence_
         names = tuple(fuser._fitted_layout.names)
         if len(names) < 2:
             raise ValueError(f"this display needs at least two sources; got only {names[0]!r}")

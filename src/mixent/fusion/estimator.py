@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property
-from typing import Any, Self
+from functools import cache, cached_property, partial
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from mixent.base.capabilities import YES, able, no, yes
 from mixent.base.options import Estimator
 from mixent.base.params import check_choice, check_count, check_flag, check_positive, check_share
 from mixent.base.priors import read_class_prior, shifted_priors
+from mixent.base.text import count
 from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.driver import Status
 from mixent.data import read_labels, row_weights
@@ -33,8 +34,10 @@ from mixent.fusion.methods import METHODS, PSEUDO_ITEMS, Fit, Settings, Task, wi
 from mixent.fusion.rules import with_labels_fixed
 from mixent.fusion.shares import estimated_shares
 from mixent.fusion.sources import Layout, Source
+from mixent.fusion.stream import Computed, Items
 from mixent.warn import warn
 
+Block: TypeAlias = AnswersLike | tuple[Any, ...]  # answers, (answers, y) or (answers, y, sample_weight)
 ITERATIVE = ("auto", "ml-product", "ml-sum", "composite", "trimmed-mean", "min-divergence", "dawid-skene")
 
 
@@ -52,7 +55,7 @@ class Fuser(Estimator):
       "ml-sum" and "composite" use means over the sources instead of products.
     * "min-divergence": -R, where R is the sum over the sources of the divergence between the confusion matrix on the
       batch and the calibrated one (4.13; called information-theoretic in [1]_). R is convex, and `gap_` is an upper
-      bound on the distance to its minimum.
+      bound on the distance to its minimum. Of its many minimizers, the one of largest entropy is returned.
     * "pool": -R over one trust weight for each source. "discounted" computes the trust weights from the correlations of
       pairs of sources, and minimizes R close to them.
     * "dawid-skene": the log-likelihood of the batch over the class priors and the confusion matrices [3]_, with the
@@ -83,8 +86,11 @@ class Fuser(Estimator):
         Share of the sources removed at either end by "trimmed-mean".
     confidence : float, default=0.95
         Level of the intervals. 1 - confidence is the significance level of the tests.
-    tol : float, default=1e-4
-        Stop when `gap_` is below this value, in nats per item; only used with method="min-divergence".
+    tol : float, default=1e-8
+        Stop when `gap_` is below this value, in nats per item; only used with method="min-divergence". If it is not
+        reached, a `ConvergenceWarning` states the gap. Posteriors differ more from the minimizer than R does: with
+        1e-4 by up to .5 for single items. A large value acts as a regularization. With several hundred sources, only
+        first-order steps are feasible, and values below 1e-5 take thousands of passes.
     max_iter : int, default=5000
         Maximum number of iterations of the optimizer.
     unknown : {"ignore", "symbol", "error"}, default="ignore"
@@ -133,7 +139,8 @@ class Fuser(Estimator):
     gap_ : float or None
         "min-divergence": upper bound on the distance to the minimum of R, in nats per item.
     history_ : tuple
-        One entry for each pass of the optimizer.
+        One entry for each pass of the optimizer. For "min-divergence" its objective includes a penalty that tends to
+        zero.
     warnings_ : list of str
         Findings that should be checked, in sentences, the most serious first.
     items_ : (n,) array or None
@@ -178,11 +185,33 @@ class Fuser(Estimator):
     """
 
     classes_: np.ndarray
-    posterior_: Array | None
-    labels_: np.ndarray | None
-    prior_: Array
     items_: np.ndarray | None
     n_items_: int
+
+    # set by `fit`; after `partial_fit` when one of them is read
+    posterior_: Any = Computed("_fit_all")
+    labels_: Any = Computed("_fit_all")
+    prior_: Any = Computed("_fit_all")
+    method_: Any = Computed("_fit_all")
+    rule_: Any = Computed("_fit_all")
+    trust_: Any = Computed("_fit_all")
+    confusion_: Any = Computed("_fit_all")
+    objective_: Any = Computed("_fit_all")
+    gap_: Any = Computed("_fit_all")
+    history_: Any = Computed("_fit_all")
+    n_patterns_: Any = Computed("_fit_all")
+    _batch: Any = Computed("_fit_all")
+    _fitted: Any = Computed("_fit_all")
+    _fitted_layout: Any = Computed("_fit_all")
+
+    # set when one of them is read
+    dependence_: Any = Computed("_diagnose")
+    prior_estimate_: Any = Computed("_diagnose")
+    drift_: Any = Computed("_diagnose")
+    agreement_: Any = Computed("_diagnose")
+    faults_: Any = Computed("_diagnose")
+    prior_shift_: Any = Computed("_diagnose")
+    warnings_: Any = Computed("_diagnose")
 
     def __init__(
         self,
@@ -193,7 +222,7 @@ class Fuser(Estimator):
         missing_class_safe: bool = True,
         trim: float = 0.2,
         confidence: float = 0.95,
-        tol: float = 1e-4,
+        tol: float = 1e-8,
         max_iter: int = 5000,
         unknown: str = "ignore",
     ) -> None:
@@ -231,7 +260,7 @@ class Fuser(Estimator):
         self.items_ = answers.items if isinstance(answers, LongAnswers) else None
         return self._fit(layout, checked, y, sample_weight)
 
-    def fit_blocks(self, blocks: Iterable[AnswersLike]) -> Self:
+    def fit_blocks(self, blocks: Iterable[Block]) -> Self:
         """Fit a batch that does not fit into memory, one block at a time.
 
         Only the distinct patterns of labels and binned scores are kept in memory; with a source that gives
@@ -239,24 +268,27 @@ class Fuser(Estimator):
 
         Parameters
         ----------
-        blocks : iterable of tables
-            Answers, each block as for `fit`; for example the batches of a Parquet file.
+        blocks : iterable of tables, or of tuples (answers, y) or (answers, y, sample_weight)
+            Each block as for `fit`; for example the batches of a Parquet file.
 
         Returns
         -------
         self
             `posterior_` and `labels_` are None.
         """
-        batch, n = None, 0
-        layout = None
-        for table in blocks:
-            layout = layout or self._layout(table, None)
-            part = Batch.of(layout, read_answers(layout, table, self.unknown))
-            n += len(part.weight) if part.pattern_of is None else len(part.pattern_of)
-            batch = part if batch is None else batch.joined(part)
-        if layout is None or batch is None or not n:
+        items, n, layout = None, 0, None
+        for block in blocks:
+            answers, y, weight = (*block, None, None)[:3] if isinstance(block, tuple) else (block, None, None)
+            layout = layout or self._layout(answers, y)
+            part = self._part(layout, answers, y, weight)
+            n += part.n_patterns
+            if items is None:
+                items = Items(Batch.of(layout, part.answers, part.weight, part.labels))
+            else:
+                items.add(part)
+        if layout is None or items is None or not n:
             raise ValueError("the answers must contain at least one item; got none")
-        self._learn(layout, batch)
+        self._learn(layout, items.joined())
         self.n_items_, self.items_ = n, None
         self.posterior_ = self.labels_ = None
         return self
@@ -266,7 +298,8 @@ class Fuser(Estimator):
     ) -> Self:
         """Update the fit with further items.
 
-        The fit uses all items so far; posteriors are computed for the new items.
+        The fit uses all items so far. It is computed when a result is read (an attribute, or a prediction); until then,
+        the items are only stored.
 
         Parameters
         ----------
@@ -278,17 +311,46 @@ class Fuser(Estimator):
         self
             `posterior_` and `labels_` are those of the new items.
         """
-        if not hasattr(self, "_batch"):
+        if not hasattr(self, "_first_layout"):
             return self.fit(answers, y, sample_weight=sample_weight)
-        layout, previous, n_previous = self._first_layout, self._batch, self.n_items_
-        checked = read_answers(layout, answers, self.unknown)
-        labels = self._label_codes(layout, y, checked.n_items)
-        weight = row_weights(sample_weight, checked.n_items)
-        batch = previous.joined(Batch(layout, checked, weight, labels))
+        part = self._part(self._first_layout, answers, y, sample_weight)
+        state = vars(self)
+        items = state.get("_new_items") or Items(state["_batch"])
+        items.add(part)
+        self._forget("_fit_all", "_diagnose")
+        self._new_items = items
         self.items_ = answers.items if isinstance(answers, LongAnswers) else None
-        self._learn(layout, batch)
-        self.n_items_: int = n_previous + checked.n_items  # earlier items are stored as patterns
-        return self._set_posterior(batch.items(self._fitted.posterior), checked.n_items)
+        self.n_items_ += part.n_patterns  # of the part: its items
+        return self
+
+    def _part(
+        self, layout: Layout, answers: AnswersLike, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> Batch:
+        """Some items, each a pattern."""
+        checked = read_answers(layout, answers, self.unknown)
+        n = checked.n_items
+        return Batch(layout, checked, row_weights(sample_weight, n), self._label_codes(layout, y, n))
+
+    def _forget(self, *methods: str) -> None:
+        """Remove the results of these methods."""
+        for name in _computed_by(methods):
+            self.__dict__.pop(name, None)
+
+    def _fit_all(self) -> None:
+        """Fit to all items after `partial_fit`; nothing if there are no new ones."""
+        items = vars(self).get("_new_items")
+        if items is None:
+            return
+        n_items, batch = self.n_items_, items.joined()
+        self._learn(self._first_layout, batch)
+        self.n_items_ = n_items
+        self._set_posterior(batch.items(self._fitted.posterior), items.waiting[-1].n_patterns)
+
+    def __getstate__(self) -> Any:
+        """The state with all results, which need not be computed again by a copy."""
+        self._fit_all()
+        self._diagnose()
+        return super().__getstate__()
 
     def _fit(self, layout: Layout, answers: Answers, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         n = answers.n_items
@@ -324,28 +386,30 @@ class Fuser(Estimator):
         settings = self._settings(layout)
         check_choice("method", self.method, tuple(METHODS))
         self._refuse_unused()
-        self._first_layout, self._batch = layout, batch
         unanswered = tuple(np.flatnonzero(~batch.answered.any(axis=1)).tolist())
         original = Batch(
             replace(layout, unanswered=unanswered), batch.answers, batch.weight, batch.labels, batch.pattern_of
         )
-        tests = source_tests(original, 1 - self.confidence)
+        tests: Callable[[], SourceTests] = partial(source_tests, original, 1 - self.confidence)
         if self.method == "auto":
-            original = repaired(original, tests)
-        layout = with_labels(original)
-        _refuse_unseen_class(layout)
-        batch = replace(original, layout=layout)
-        task = self._task(batch, settings, original.layout.counts)
+            result = tests()
+            original, tests = repaired(original, result), lambda: result
+        fitted = with_labels(original)
+        _refuse_unseen_class(fitted)
+        task = self._task(replace(original, layout=fitted), settings, original.layout.counts)
         fit = METHODS[self.method](task)
+        self.__dict__.pop("_new_items", None)
+        self._first_layout, self._batch = layout, batch
         self._set_fit(task, fit, tests)
-        if fit.run is not None and fit.run.status is Status.MAX_PASSES:
-            warn(fit.run.message, ConvergenceWarning)
+        message = _shortfall(fit, settings.tol)
+        if message:
+            warn(message, ConvergenceWarning)
 
     def _task(self, batch: Batch, settings: Settings, counts: Array) -> Task:
         diagnosis = Diagnosis(all_marginals(batch))
         return Task(batch, diagnosis.marginals, settings, lambda: diagnosis.dependence, counts)
 
-    def _set_fit(self, task: Task, fit: Fit, tests: SourceTests) -> None:
+    def _set_fit(self, task: Task, fit: Fit, tests: Callable[[], SourceTests]) -> None:
         batch, layout = task.batch, task.batch.layout
         self._fitted, self._fitted_layout, self.rule_ = fit, layout, fit.rule
         self.classes_, self.method_ = layout.classes, fit.method
@@ -358,25 +422,35 @@ class Fuser(Estimator):
         trust = getattr(fit.rule, "trust", None)
         self.trust_ = None if trust is None else dict(zip(layout.names, trust.tolist()))
         self.confusion_ = _by_source(layout, fit)
-        self._set_diagnostics(task, tests)
+        self._postpone(task, tests)
 
-    def _set_diagnostics(self, task: Task, tests: SourceTests) -> None:
-        """Estimates and tests of priors and sources; the `tests` use the calibrations without the labelled items."""
-        batch, settings = task.batch, task.settings
-        self.dependence_ = task.dependence()
-        self.prior_estimate_ = estimated_shares(task, self.method_, self.rule_, self.confidence)
-        self.drift_, self.agreement_, self.faults_ = tests.drift, tests.agreement, tests.faults
+    def _postpone(self, task: Task, tests: Callable[[], SourceTests]) -> None:
+        """Compute the diagnostics when they are read."""
+        self._forget("_diagnose")
         n_rows = self._first_layout.n_training if _is_training(self.class_prior) else np.inf
-        n, gain = float(batch.weight.sum()), _gain(batch, settings.prior)
-        self.prior_shift_ = prior_shift_test(self.prior_estimate_, settings.prior, n_rows, n, gain, self.confidence)
+        self._not_diagnosed = task, tests, n_rows, self.confidence
+
+    def _diagnose(self) -> None:
+        """Estimates and tests of priors and sources; the tests use the calibrations without the labelled items."""
+        self._fit_all()
+        if "_not_diagnosed" not in vars(self):
+            return
+        (task, tests, n_rows, confidence), batch = self._not_diagnosed, self._not_diagnosed[0].batch
+        result, reference = tests(), task.settings.prior
+        self.dependence_ = task.dependence()
+        self.prior_estimate_ = estimated_shares(task, self.method_, self.rule_, confidence)
+        self.drift_, self.agreement_, self.faults_ = result.drift, result.agreement, result.faults
+        n, gain = float(batch.weight.sum()), _gain(batch, reference)
+        self.prior_shift_ = prior_shift_test(self.prior_estimate_, reference, n_rows, n, gain, confidence)
         self.warnings_ = fit_warnings(self, batch.layout, batch)
+        del self._not_diagnosed
 
     def _refuse_unused(self) -> None:
         """Refuse parameters that the method does not use."""
         for name, methods, default in (
             ("missing_class_safe", ("min-divergence",), True),
             ("trim", ("trimmed-mean",), 0.2),
-            ("tol", ("min-divergence",), 1e-4),
+            ("tol", ("min-divergence",), 1e-8),
             ("max_iter", ITERATIVE, 5000),
         ):
             value = getattr(self, name)
@@ -426,11 +500,12 @@ class Fuser(Estimator):
         batch = self._new(answers)
         return batch.items(self.rule_.posterior(batch))
 
-    def _new(self, answers: AnswersLike) -> Batch:
+    def _new(self, answers: AnswersLike, y: ArrayLike | None = None) -> Batch:
         checked = read_answers(self._fitted_layout, answers, self.unknown)
-        if checked.n_items == 0:
+        n = checked.n_items
+        if n == 0:
             raise ValueError("the answers must contain at least one item; got none")
-        return Batch.of(self._fitted_layout, checked)
+        return Batch.of(self._fitted_layout, checked, labels=self._label_codes(self._fitted_layout, y, n))
 
     def predict(self, answers: AnswersLike) -> np.ndarray:
         """The most probable class of each new item.
@@ -512,7 +587,7 @@ class Fuser(Estimator):
         self.rule_ = self.rule_.with_prior(window_prior(task, self.method_, self.rule_))
         self.prior_ = self.rule_.prior
         original = Batch(self._first_layout, batch.answers, batch.weight, batch.labels, batch.pattern_of)
-        self._set_diagnostics(task, source_tests(original, 1 - self.confidence))
+        self._postpone(task, partial(source_tests, original, 1 - self.confidence))
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -534,6 +609,26 @@ class Fuser(Estimator):
             shifted_priors=yes("estimated in `fit`; `update_prior` for streams"),
             saved=YES,
         )
+
+
+@cache
+def _computed_by(methods: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the attributes that these methods compute."""
+    return tuple(name for name, value in vars(Fuser).items() if isinstance(value, Computed) and value.method in methods)
+
+
+def _shortfall(fit: Fit, tol: float) -> str:
+    """Why the optimizer ended before it converged; empty if it converged."""
+    if fit.run is None or (fit.gap is None and fit.run.status is not Status.MAX_PASSES):
+        return ""
+    if fit.gap is None:
+        return fit.run.message
+    if fit.gap <= tol:
+        return ""
+    return (
+        f"R is only known to be within {fit.gap:.2g} nats per item of its minimum after "
+        f"{count(fit.run.n_passes, 'pass')}, not within tol={tol:g}; raise max_iter, or loosen tol"
+    )
 
 
 def _refuse_unseen_class(layout: Layout) -> None:

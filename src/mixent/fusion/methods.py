@@ -20,6 +20,7 @@ from mixent.fusion.crowds import choose
 from mixent.fusion.dependence import Dependence
 from mixent.fusion.discounts import Pairs
 from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Tempered, Vote, Weighted
+from mixent.fusion.newton import second_order
 from mixent.fusion.pool import discounted, fit_pool
 from mixent.fusion.problem import MinDivergence, Rule
 from mixent.fusion.rules import TOL, Fused, ItemAnswers, composite, ml_product, ml_sum
@@ -40,7 +41,7 @@ class Settings:
     prior: Array  # (K,) class priors of the fixed rules, initial values of the others
     safe: bool = True
     trim: float = 0.2
-    tol: float = 1e-4
+    tol: float = 1e-8
     max_iter: int = 1000
     pseudo_items: float = 0.0  # number of items at these priors that are added to the batch
 
@@ -148,21 +149,23 @@ def _trimmed(task: Task) -> Fit:
 
 def _min_divergence(task: Task) -> Fit:
     batch, settings = task.batch, task.settings
-    problem = batch.divergence_problem(settings.safe)
-    rows = RowBlocks(batch.rows)
-    # R stops by its gap; R~ has no gap, and stops when it no longer decreases
-    stop = Stop(1e-12, settings.max_iter, gap=settings.tol) if settings.safe else Stop(1e-6, settings.max_iter)
+    problem, rows = batch.divergence_problem(settings.safe), RowBlocks(batch.rows)
+    # R stops by its gap alone; R~ has no gap, and stops when it no longer decreases
+    stop = Stop(-np.inf, settings.max_iter, gap=settings.tol) if settings.safe else Stop(1e-6, settings.max_iter)
     start = Rule.uniform(batch.layout.n_symbols, batch.layout.n_classes)
-    result = run(problem, rows, start, stop=stop, executor=executor(batch))
-    gap = _certificate(problem, rows, result.params, batch) if settings.safe else None
+    solver = second_order(problem, batch.n_patterns) if settings.safe else problem
+    result = run(solver, rows, start, stop=stop, executor=executor(batch))
     rule = LogLinear(*normalized(batch, batch.rule(result.params)), np.ones(batch.layout.n_classes))
     n = float(batch.weight.sum())
-    # R~ is a sum over classes, not over items
-    objective = result.objective / n if settings.safe else result.objective
-    fit = _fit(task, "min-divergence", rule, result, gap=None if gap is None else gap / n, objective=objective)
+    if settings.safe:
+        divergence, gap = _certificate(problem, rows, result.params, batch)
+        more = {"objective": -divergence / n, "gap": gap / n}
+    else:
+        more = {"objective": result.objective}  # R~ is a sum over classes, not over items
+    fit = _fit(task, "min-divergence", rule, result, **more)
     answered = batch.weight * batch.answered.any(axis=0)
     share = answered @ fit.posterior / answered.sum() if answered.any() else settings.prior
-    return _fit(task, "min-divergence", replace(rule, prior=floored(share)), result, gap=fit.gap, objective=objective)
+    return _fit(task, "min-divergence", replace(rule, prior=floored(share)), result, **more)
 
 
 def normalized(batch: Batch, weights: Array) -> tuple[Array, Array]:
@@ -182,15 +185,16 @@ def normalized(batch: Batch, weights: Array) -> tuple[Array, Array]:
     return out, offset
 
 
-def _certificate(problem: MinDivergence, rows: RowBlocks, params: Rule, batch: Batch) -> float:
-    """R minus the lower bound that its gradient implies."""
+def _certificate(problem: MinDivergence, rows: RowBlocks, params: Rule, batch: Batch) -> tuple[float, float]:
+    """R, and R minus the lower bound that its gradient implies."""
     with executor(batch) as workers:
         ready = problem.prepare(params)
         total = workers.total(lambda block: problem.stats(ready, block), rows)
         bound = max(params.lower_bound, total.lower_bound)
-        current = Rule(params.weights, problem.log_ratio(total.counts), bound)
+        current = replace(params, gradient=problem.log_ratio(total.counts), lower_bound=bound)
         ready = problem.prepare(current)
-        return problem.gap(current, workers.total(lambda block: problem.stats(ready, block), rows))
+        final = workers.total(lambda block: problem.stats(ready, block), rows)
+        return problem.divergence(final.counts), problem.gap(current, final)
 
 
 def executor(batch: Batch) -> Any:

@@ -16,7 +16,12 @@ statistics are the J, which are sums over items. The update
 
 decreases R for every step <= 1 / sum_j u_j, because R is smooth relative to the entropy; larger steps are tried first.
 Starting from the uniform distribution, q stays log-linear in the answers. The parameters are one number for each symbol
-and class, so that they also define a rule for new items.
+and class, so that they also define a rule for new items. Problems of moderate size are solved by the second-order steps
+of `newton` instead, which need about thirty passes where this update needs thousands.
+
+R has many minimizers. Where all of them have the same J, a sequence of log-linear posteriors whose R tends to the
+minimum tends to the minimizer of largest entropy, whatever its steps: the minimizers are then the posteriors with these
+J, and the closure of an exponential family contains exactly one distribution with given expectations of its features.
 
 With contexts (Extension II), symbols are normalized within each context. A source without an answer does not contribute
 to the sum of the item. Labelled items keep their class. A source does not constrain classes without calibration rows.
@@ -37,14 +42,17 @@ from mixent.core.stats import Stats
 from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
 
+MIN_RATE = 1e-15  # of a symbol that occurs: its rate in a class can underflow, and the gradient must remain finite
+
 
 @dataclass(frozen=True)
 class Rule:
-    """log q_i(k) = const - sum of `weights` over the answers, with the gradient of R at the previous iterate."""
+    """log q_i(k) = const - sum of `weights` over the answers, with a gradient of R for the lower bound."""
 
     weights: Array  # (S, K)
-    gradient: Array  # (S, K) u log B / A at the previous iterate; zero initially
+    gradient: Array  # (S, K) u log B / A of some confusion matrices B, those of the previous iterate; zero initially
     lower_bound: float = 0.0  # on R, from the gradients so far
+    penalty: float = 1.0  # on the divergence from uniform posteriors, only used by `newton`
 
     @staticmethod
     def uniform(n_symbols: int, n_classes: int) -> Rule:
@@ -91,6 +99,10 @@ class MinDivergence(Problem):
     def stats(self, ready: Ready, block: Rows) -> SymbolCounts:  # type: ignore[override]
         post, gradient = np.split(self.cells.table_logits(ready.table, block), 2)
         softmax_columns(post)
+        return self.counted(post, gradient, block)
+
+    def counted(self, post: Array, gradient: Array, block: Rows) -> SymbolCounts:
+        """Counts of the posteriors (K, n) of a block, which are multiplied by the weights of the items in place."""
         least = gradient.min(axis=0) * block.weight
         post *= block.weight
         labelled = block.target.any(axis=0)
@@ -101,10 +113,11 @@ class MinDivergence(Problem):
 
     def log_ratio(self, counts: Array) -> Array:
         """(S, K) u log B / A; zero where a class has no mass, because it is then not constrained."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log(counts) - np.log(self.mass(counts)) - np.log(self.confusion)
+        mass = self.mass(counts)
         # a symbol that does not occur contributes 0 log 0 = 0 to R, so its gradient entry can be set to zero
-        ratio = np.where(np.isfinite(ratio), ratio, 0.0)
+        used = (mass > 0) & (counts.sum(axis=1, keepdims=True) > 0)
+        rates = np.divide(counts, mass, out=np.ones_like(counts), where=used)
+        ratio = np.where(used, np.log(np.maximum(rates, MIN_RATE)) - np.log(self.confusion), 0.0)
         if self.unconstrained is not None:
             ratio[self.unconstrained] = 0.0
         return self.share[:, None] * ratio

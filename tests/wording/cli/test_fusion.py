@@ -186,6 +186,23 @@ def test_bad_fusions(files, more, status, message):
     assert not Path("f.csv").exists()
 
 
+def test_folders_that_cannot_be_fused(files, fails):
+    Path("days").mkdir()
+    tail = ("-c", "ab.json", "-o", "out")
+    assert "days: the folder has no table (a file ending in one of .csv" in fails("fuse", "days", *tail)
+    NEW[["A", "B"]].to_csv("days/a.csv", index=False)
+    assert "a folder of tables needs --calibration" in " ".join(files("fuse", "days", "-o", "out").stderr.split())
+    assert "cannot write votes.csv: the results of a folder need a folder" in fails(
+        "fuse", "days", *tail[:3], "votes.csv"
+    )
+    assert "cannot write days: it is the folder of the tables" in fails("fuse", "days", *tail[:3], "days")
+    assert "folder 'no' does not exist; create it first" in fails("fuse", "days", *tail[:3], "no/out")
+    NEW[["A", "B"]].to_csv("days/a.tsv", index=False, sep="\t")
+    assert "two tables would have their results in a.csv; rename one of them" in fails("fuse", "days", *tail)
+    Path("days/a.tsv").unlink()
+    assert "Wrote out" in files("fuse", "days", *tail).stdout
+
+
 def test_bad_answers(files, fails):
     tail = ("-c", "ab.json", "-o", "f.csv")
     assert "no such file: none.json; make it by `mixent calibrate`" in fails(

@@ -72,8 +72,12 @@ def test_data_that_make_no_sense_are_refused(call, message):
 
 
 def test_a_search_that_is_cut_short_says_so():
-    with pytest.warns(ConvergenceWarning, match="max_iter was reached first"):
-        Fuser(GOOD.sources, method="min-divergence", max_iter=2).fit(GOOD.answers)
+    with pytest.warns(
+        ConvergenceWarning, match="within .* nats per item of its minimum after 2 passes, not within tol=1e-08"
+    ):
+        fuser = Fuser(GOOD.sources, method="min-divergence", max_iter=2).fit(GOOD.answers)
+    assert "This is more than tol=1e-08: the fit did not converge" in str(fuser.summary())
+    assert "did not converge" not in str(Fuser(GOOD.sources, method="min-divergence").fit(GOOD.answers).summary())
 
 
 def test_every_warning_has_its_case():
