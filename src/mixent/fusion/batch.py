@@ -18,11 +18,11 @@ from mixent.fusion.answers import Answers
 from mixent.fusion.problem import MinDivergence, Rule, UnweightedMinDivergence
 from mixent.fusion.rules import ml_product
 from mixent.fusion.sources import Layout
+from mixent.fusion.stated import MIN_PROBABILITY
 from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
 
 ROUNDING = 1e-6  # of a count of labels
-MIN_PROBABILITY = 1e-12  # of a class by a source: zero would override all other sources
 MIN_DISPERSION = 0.05  # of probabilities, in units of the variance of labels
 MIN_SHARPNESS = 0.1  # below it, the initial step of "min-divergence" is no longer increased
 MAX_DENSITY = 0.1  # share of answered pairs up to which products with a sparse matrix are faster

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
@@ -22,11 +22,11 @@ from mixent.fusion.scales import (
     bin_names,
     equal_mass_edges,
     fitted_line,
-    fitted_scale,
     line_pmf,
     midpoints,
     monotone_counts,
 )
+from mixent.fusion.stated import Reliability, rescaled
 
 JEFFREYS = 0.5  # pseudo-counts of every symbol in every class
 BINS = 10  # of scores
@@ -85,8 +85,13 @@ class Calibration(Result):
     line : (slope, offset), optional
         For scores: slope * score + offset is the log-likelihood ratio of the second class against the first.
     scale : (1 + K,) numbers, optional
-        For probabilities that are overconfident, underconfident or contain unknown priors: the log-likelihood ratio of
-        class k is scale[0] * log p_k + scale[k], up to a constant. See `from_predictions` with `scaled=True`.
+        For probabilities: the log-likelihood ratio of the class of symbol k is scale[0] * log p_k + scale[k], up to a
+        constant; without it, log p_k minus the logarithm of its prior. `from_predictions` estimates it, because
+        probabilities are often overconfident, or contain unknown priors.
+    reliability : (subject, stated, observed, p_value), optional
+        Test whether the probabilities are calibrated as they are stated, and their largest deviation on the
+        calibration rows: the mean probability and the share of the class `subject`, or, with None, the mean of the
+        highest probability and the share of rows on which that class is right.
     cells : tuple of L labels, optional
         Cells of a partition of the input space. With each answer, the source reports the cell of its input or a
         distribution over the cells (Pal 2006, section 6.1).
@@ -119,6 +124,7 @@ class Calibration(Result):
     edges: Array | None = None
     line: tuple[float, float] | None = None
     scale: tuple[float, ...] | None = None
+    reliability: Reliability | None = None
     cells: tuple | None = None
     context: bool = False
     smoothing: float = JEFFREYS
@@ -135,6 +141,7 @@ class Calibration(Result):
         object.__setattr__(self, "edges", self._read_edges())
         object.__setattr__(self, "line", self._read_line())
         object.__setattr__(self, "scale", self._read_scale())
+        object.__setattr__(self, "reliability", self._read_reliability())
         if not isinstance(self.context, (bool, np.bool_)) or (self.context and self.cells is None):
             raise ValueError(f"context must be True or False, and can be True only with cells; got {self.context!r}")
         if not isinstance(self.ordinal, (bool, np.bool_)):
@@ -210,9 +217,21 @@ class Calibration(Result):
         if self.scale is None:
             return None
         scale = read_numbers("scale", self.scale, (1 + len(self.symbols),))
-        if self.symbols != self.classes or self.cells is not None or self.line is not None:
+        if set(self.symbols) != set(self.classes) or self.cells is not None or self.line is not None:
             raise ValueError("scale requires symbols equal to the classes, and neither cells nor line")
         return tuple(scale.tolist())
+
+    def _read_reliability(self) -> Reliability | None:
+        if self.reliability is None:
+            return None
+        result = Reliability(*self.reliability)
+        numbers = read_numbers("reliability", result[1:], (3,))
+        if not (result.subject is None or result.subject in self.classes) or not ((numbers >= 0) & (numbers <= 1)).all():
+            raise ValueError(
+                "reliability must be (subject, stated, observed, p_value), with a class or None and three numbers from "
+                f"0 to 1; got {tuple(self.reliability)!r}"
+            )
+        return Reliability(result.subject, *numbers.tolist())
 
     @property
     def n_rows(self) -> Array:
@@ -351,7 +370,7 @@ class Calibration(Result):
         symbols: Sequence[Any] | None = None,
         *,
         cells: ArrayLike | None = None,
-        scaled: bool = False,
+        scaled: bool = True,
         **options: Unpack[Options],
     ) -> Self:
         """Calibration from labelled rows and the answers of the source to them.
@@ -368,9 +387,11 @@ class Calibration(Result):
         cells : (n,) labels or (n, L) probabilities, optional
             The cell of each row, see `Calibration.cells`; columns of probabilities are cells 0, 1, ..., or the column
             names of a DataFrame.
-        scaled : bool, default=False
-            Whether to calibrate the probabilities on these rows, see `Calibration.scale`. Otherwise they are divided
-            by the class priors of the training and used as they are.
+        scaled : bool, default=True
+            Whether to rescale probabilities of the classes by a power and an offset for each class, see
+            `Calibration.scale`. The prior distribution of these is centered on calibrated probabilities, so that they
+            change little if the probabilities are calibrated or the rows are few. With False, the probabilities are
+            used as they are, divided by the class priors of the training. Not used with cells, or for labels.
         **options
             As for `from_counts`.
 
@@ -388,7 +409,7 @@ class Calibration(Result):
         symbols: Sequence[Any] | None,
         *,
         cells: Any = None,
-        scaled: bool = False,
+        scaled: bool = True,
         **fields: Any,
     ) -> Self:
         """Counts of the answers by true class; `fields` are further fields of the calibration."""
@@ -406,17 +427,27 @@ class Calibration(Result):
             alphabet = alphabet_of(answers, classes)
         names, values = read_values(answers, alphabet, "the source")
         rows = (labels.codes >= 0) & ~np.isnan(values).any(axis=1)
-        if scaled:
-            if answers.ndim != 2 or names != classes or cells is not None:
-                raise ValueError("scaled=True requires probabilities of the classes, without cells")
-            fields["scale"] = fitted_scale(values[rows], labels.codes[rows])
         if cells is None:
-            return cls(classes, names, np.eye(len(classes))[labels.codes[rows]].T @ values[rows], **fields)
+            made = cls(classes, names, np.eye(len(classes))[labels.codes[rows]].T @ values[rows], **fields)
+            return made._tested(values[rows], labels.codes[rows], scaled=scaled) if answers.ndim == 2 else made
         cell_names, cell_proba = _read_cells(cells, len(answers))
         rows &= ~np.isnan(cell_proba).any(axis=1)
         truths = np.eye(len(classes))[labels.codes[rows]]
         counts = np.einsum("tk,tv,tl->kvl", truths, values[rows], cell_proba[rows])
         return cls(classes, names, counts, cells=cell_names, **fields)
+
+    def _tested(self, values: Array, codes: np.ndarray, *, scaled: bool) -> Self:
+        """The calibration with the test of the probabilities (n, V) of these rows, and with their scale if `scaled`."""
+        is_labels = not ((values > 0) & (values < 1)).any()
+        if is_labels or self.ordinal or self.line is not None or set(self.symbols) != set(self.classes):
+            return self
+        column = [self.symbols.index(label) for label in self.classes]
+        result = rescaled(values[:, column], codes, self.class_prior, self.classes)
+        if result is None:
+            return self
+        scale = result.scale.copy()
+        scale[1 + np.array(column)] = result.scale[1:]
+        return replace(self, scale=tuple(scale.tolist()) if scaled else None, reliability=result.reliability)
 
     @classmethod
     def from_cv(

@@ -156,7 +156,7 @@ def repaired(batch: Batch, tests: SourceTests) -> Batch:
         index = {label: k for k, label in enumerate(layout.classes.tolist())}
         prior = np.zeros(layout.n_classes)
         prior[[index[label] for label in calibration.classes]] = calibration.class_prior
-        changes = {"counts": counts, "priors": prior, "scale": None, "calibration_set": None}
+        changes = {"counts": counts, "priors": prior, "scale": None, "reliability": None, "calibration_set": None}
         if calibration.line is None:  # a line has its own two classes
             changes["classes"] = tuple(layout.classes.tolist())
         sources[j] = replace(source, calibration=replace(calibration, **changes), as_is=False)

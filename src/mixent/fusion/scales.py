@@ -1,7 +1,4 @@
-"""Conversion of scores and probabilities to likelihood ratios, fitted to labelled rows.
-
-Scores are binned, made monotone or converted by logistic regression; probabilities are rescaled.
-"""
+"""Conversion of scores to likelihood ratios, fitted to labelled rows: bins, monotone ratios, or logistic regression."""
 
 from __future__ import annotations
 
@@ -10,34 +7,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixent.core.arrays import Array, log_sum_exp
+from mixent.core.arrays import Array
 from mixent.data import read_labels
-
-
-def fitted_scale(values: Array, codes: np.ndarray) -> tuple[float, ...]:
-    """Power and offsets b of log p_k, by penalized maximum likelihood.
-
-    Maximizes  sum_t log softmax_k(log share_k + power log p_tk + b_k)  minus half the squared distance of (power, b)
-    from its value for calibrated probabilities. The penalty keeps it finite for a source that is always correct.
-    """
-    from scipy.optimize import minimize
-
-    K = values.shape[1]
-    logs = np.log(np.maximum(values, 1e-6))
-    share = np.bincount(codes, minlength=K) / len(codes)
-    base = np.log(np.maximum(share, 1e-9))
-    truth = np.eye(K)[codes]
-
-    def loss(x: Array) -> tuple[float, Array]:
-        joint = base + x[0] * logs + x[1:]
-        norm = log_sum_exp(joint, axis=1)
-        residual = np.exp(joint - norm[:, None]) - truth
-        shift = x - np.concatenate([[1.0], -base])
-        gradient = np.concatenate([[(residual * logs).sum()], residual.sum(axis=0)])
-        return float(norm.sum() - (joint * truth).sum() + 0.5 * shift @ shift), gradient + shift
-
-    scale = minimize(loss, np.concatenate([[1.0], -base]), jac=True, method="L-BFGS-B").x
-    return tuple(scale.tolist())
 
 
 def fitted_line(scores: Array, codes: np.ndarray) -> tuple[float, float]:

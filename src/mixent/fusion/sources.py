@@ -36,9 +36,9 @@ class Source:
         Name of the column with the cell of each item, or a list of the columns with the probabilities of the cells.
         Default: the column "name@", or the columns "name@cell". Only used with a calibration that has cells.
     as_is : bool, default=True
-        Whether probabilities are used as they are, divided by the class priors of the training (or scaled, see
-        `Calibration.scale`). Otherwise they are used as uncertain labels, through the confusion matrix; this is
-        underconfident if the probabilities are calibrated.
+        Whether probabilities are used as probabilities, rescaled (see `Calibration.scale`) or divided by the class
+        priors of the training. Otherwise they are used as uncertain labels, through the confusion matrix, which is
+        underconfident.
 
     Examples
     --------
@@ -60,8 +60,6 @@ class Source:
             raise ValueError("cells is only used with a calibration that has cells")
         if not isinstance(self.as_is, (bool, np.bool_)):
             raise ValueError(f"as_is must be True or False; got {self.as_is!r}")
-        if not self.as_is and self.calibration.scale is not None:
-            raise ValueError("as_is=False cannot be combined with a calibration that has scale; use only one of them")
 
 
 @dataclass(frozen=True)
