@@ -32,6 +32,7 @@ from mixent.fusion.sampling import calibration_covariance, item_covariance, shar
 from mixent.fusion.sources import Layout
 
 TOL, PASSES = 1e-10, 2000
+CONTRADICTED = 0.05  # level of the test of other estimates of the priors
 MIN_ITEMS = 20  # of a test: with fewer the variance is not estimated well enough
 
 
@@ -178,6 +179,33 @@ class Marginals:
     def calibration_covariance(self, correlation: Array) -> Array:
         """(K, K) covariance due to the calibrations, see `sampling.calibration_covariance`."""
         return calibration_covariance(self.batch, self.rate_derivative, self.used, correlation)
+
+    def covariance(self, correlation: Array) -> Array:
+        """(K, K) covariance of the estimate, due to the items and to the calibrations."""
+        return self.batch_covariance + self.calibration_covariance(correlation)
+
+    def n_equivalent(self, covariance: Array) -> Array:
+        """(K,) items n_k with the information of the estimate on each class prior p_k.
+
+        They follow from the variance p_k (1 - p_k) / n_k of a share, times (K - 1) / K because the priors sum to one.
+        """
+        variance = np.maximum(np.diag(covariance), 1e-12)
+        return (1 - 1 / len(self.prior)) * self.prior * (1 - self.prior) / variance
+
+    def pseudo_items(self, covariance: Array) -> tuple[Array, Array]:
+        """The information of the estimate as items: log-likelihood ratios (2 K, K) and weights (2 K,).
+
+        For each class there are n_k p_k items of the class and n_k (1 - p_k) items that are not of the class.
+        """
+        is_class, n = np.eye(len(self.prior)), self.n_equivalent(covariance)
+        ratio = np.log(np.maximum(np.concatenate([is_class, 1 - is_class]), 1e-300))
+        return ratio, np.concatenate([n * self.prior, n * (1 - self.prior)])
+
+    def prefers(self, reference: Array, prior: Array, covariance: Array) -> bool:
+        """Whether `prior` differs significantly from the estimate, and `reference` less (Wald tests)."""
+        information = np.linalg.pinv(covariance, rcond=1e-8, hermitian=True)
+        wald = [float((p - self.prior) @ information @ (p - self.prior)) for p in (reference, prior)]
+        return wald[1] > max(wald[0], chi2.isf(CONTRADICTED, len(prior) - 1))
 
     def estimate(self, correlation: Array, confidence: float) -> PriorEstimate:
         """Priors with intervals."""

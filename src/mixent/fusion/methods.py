@@ -243,18 +243,26 @@ def _excess(batch: Batch) -> float:
 def stabilized_prior(task: Task, trust: Array) -> Array:
     """Class priors by EM with these trust weights, stabilized by the composite-likelihood estimate.
 
-    The estimate by EM is more precise, but depends on the trust weights; the composite estimate is valid whatever the
-    dependence between the sources. It enters as a Dirichlet prior, weighted by its standard error.
+    The estimate by EM is more precise, but valid only if the weighted evidence consists of likelihood ratios; the
+    composite estimate depends on neither the trust weights nor the dependence between the sources, and enters as
+    pseudo-items. Where it contradicts that of EM, which then may have starved a class, and the reference priors less,
+    the reference priors are returned.
     """
-    pseudo_items = n_equivalent(task) * task.marginals.prior + PSEUDO_ITEMS * task.settings.prior
-    return floored(_ml_priors(task, task.batch.product(trust), pseudo_items).prior)
-
-
-def n_equivalent(task: Task) -> float:
-    """Number of labelled items that would give the variance of the composite-likelihood estimate."""
-    marginals, correlation = task.marginals, task.dependence().correlation
-    variance = np.trace(marginals.batch_covariance + marginals.calibration_covariance(correlation))
-    return float((marginals.prior * (1 - marginals.prior)).sum() / max(variance, 1e-12))
+    batch, marginals, reference = task.batch, task.marginals, task.settings.prior
+    covariance = marginals.covariance(task.dependence().correlation)
+    ratio, pseudo_items = batch.product(trust), PSEUDO_ITEMS * reference
+    if marginals.prefers(reference, _ml_priors(task, ratio, pseudo_items).prior, covariance):
+        return floored(reference)
+    items, weight = marginals.pseudo_items(covariance)
+    fused = ml_product(
+        np.concatenate([ratio, items]),
+        np.concatenate([batch.weight, weight]),
+        reference,
+        labels=np.concatenate([batch.labels, np.full(len(weight), -1)]),
+        pseudo_items=pseudo_items,
+        max_iter=task.settings.max_iter,
+    )
+    return floored(fused.prior)
 
 
 def sampled(batch: Batch) -> Batch:

@@ -1,9 +1,9 @@
 """Class shares of a batch by EM with the rule's trust weights, with the sampling errors of items and calibrations.
 
-With L_i(k) = sum_j t_j log r_ij(k) the evidence of an item, a the pseudo-items and n the weight of the histogram
-estimate h (see `batch_priors`), the priors p maximize
+With L_i(k) = sum_j t_j log r_ij(k) the evidence of an item, a the pseudo-items, h the histogram estimate and n_k its
+information on class k in items (see `batch_priors`), the priors p maximize
 
-    sum_i w_i log sum_k p_k exp L_i(k) + sum_k (a_k + n h_k) log p_k.
+    sum_i w_i log sum_k p_k exp L_i(k) + sum_k (a_k log p_k + n_k (h_k log p_k + (1 - h_k) log (1 - p_k))).
 
 The influence of an item and the derivatives with respect to the rates are those of the delta method; for h they are
 those of the histogram estimate. Items are independent, so that the variance is valid for any dependence of the sources.
@@ -25,7 +25,7 @@ import numpy as np
 from mixent.core.arrays import Array
 from mixent.fusion.batch_priors import Marginals, PriorEstimate
 from mixent.fusion.frozen import FrozenRule, Weighted
-from mixent.fusion.methods import PSEUDO_ITEMS, Task, dependent, n_equivalent
+from mixent.fusion.methods import PSEUDO_ITEMS, Task, dependent
 from mixent.fusion.rules import posterior_of
 from mixent.fusion.sampling import calibration_covariance, item_covariance
 
@@ -38,7 +38,8 @@ def estimated_shares(task: Task, method: str, rule: FrozenRule, confidence: floa
     if not isinstance(rule, Weighted) or method not in ("discounted", "ml-product"):
         return marginals.estimate(dependence.correlation, confidence)
     if method == "discounted":
-        shares = RuleShares(marginals, rule.trust, rule.prior, PSEUDO_ITEMS * task.settings.prior, n_equivalent(task))
+        n_histogram = marginals.n_equivalent(marginals.covariance(dependence.correlation))
+        shares = RuleShares(marginals, rule.trust, rule.prior, PSEUDO_ITEMS * task.settings.prior, n_histogram)
         return shares.estimate(dependence.correlation, confidence, of_histogram=0.5)
     shares = RuleShares(marginals, rule.trust, rule.prior, task.settings.pseudo_items * task.settings.prior)
     biased = dependent(dependence, np.unique(task.batch.layout.root))
@@ -53,7 +54,7 @@ class RuleShares:
     trust: Array  # (J,)
     prior: Array  # (K,)
     pseudo_items: Array  # (K,) a
-    n_histogram: float = 0.0  # n
+    n_histogram: Array | float = 0.0  # (K,) n
 
     @cached_property
     def p(self) -> Array:
@@ -69,18 +70,24 @@ class RuleShares:
         return q
 
     @cached_property
+    def histogram_weight(self) -> Array:
+        """(K,) derivative of the gradient with respect to h."""
+        return self.n_histogram / (self.p * np.maximum(1 - self.p, SMALLEST))
+
+    @cached_property
     def inverse(self) -> Array:
         """(K, K) inverse of minus the Hessian on the simplex."""
         g = self.posterior / self.p
         H = (g * self.marginals.batch.weight[:, None]).T @ g
-        H += np.diag((self.pseudo_items + self.n_histogram * self.marginals.prior) / self.p**2)
+        h, n = self.marginals.prior, self.n_histogram
+        H += np.diag((self.pseudo_items + n * h) / self.p**2 + n * (1 - h) / np.maximum(1 - self.p, SMALLEST) ** 2)
         Z = self.marginals.tangent
         return Z @ np.linalg.pinv(Z.T @ H @ Z, rcond=1e-8, hermitian=True) @ Z.T
 
     @cached_property
     def influence(self) -> Array:
         """(P, K) influence of an item."""
-        return (self.posterior / self.p + self.n_histogram * self.marginals.influence / self.p) @ self.inverse
+        return (self.posterior / self.p + self.histogram_weight * self.marginals.influence) @ self.inverse
 
     @cached_property
     def rate_derivative(self) -> Array:
@@ -96,7 +103,7 @@ class RuleShares:
                 moved[layout.slices[j]] = 0.0  # these probabilities are used as they are
         trust = self.trust[layout.source_of][:, None, None]
         gradient = trust * moved / layout.confusion[:, :, None] / self.p
-        histogram = np.moveaxis(self.marginals.rate_derivative, 0, 2) * (self.n_histogram / self.p)
+        histogram = np.moveaxis(self.marginals.rate_derivative, 0, 2) * self.histogram_weight
         return np.moveaxis((gradient + histogram) @ self.inverse, 2, 0)
 
     def estimate(self, correlation: Array, confidence: float, of_histogram: float) -> PriorEstimate:
