@@ -70,10 +70,10 @@ from benchmarks.tables.table import Make, Printed, Setting, Table
 # --- methods ----------------------------------------------------------------------------------------------------------
 
 MAKE: dict[str, dict[str, Any]] = {
-    "sum": {"method": "sum"},
-    "product": {"method": "product"},
-    "ml-sum": {"method": "ml-sum"},
-    "ml-product": {"method": "ml-product"},
+    "sum": {"method": "sum", "scaled": False},
+    "product": {"method": "product", "scaled": False},
+    "ml-sum": {"method": "ml-sum", "scaled": False},
+    "ml-product": {"method": "ml-product", "scaled": False},
     "composite": {"method": "composite"},
     IT_004: {"method": "min-divergence", "held": False},
     IT: {"method": "min-divergence"},

@@ -155,10 +155,12 @@ class SourceOutputs:
             columns |= {f"{name}@": proba for name, proba in zip(self.names, self.cells_of(X))}
         return columns
 
-    def calibrations(self, *, held: bool, cells: bool = False, context: bool = False) -> dict[str, Calibration]:
+    def calibrations(
+        self, *, held: bool, scaled: bool, cells: bool = False, context: bool = False
+    ) -> dict[str, Calibration]:
         """Confusions (4.6) of training rows, or of answers out of fold; with cells (6.2), or within them (6.5)."""
         outputs = self.held if held else self.of(self.X)
-        more: dict[str, Any] = {"priors": self.priors, "calibration_set": SHARED}
+        more: dict[str, Any] = {"priors": self.priors, "calibration_set": SHARED, "scaled": scaled}
         out = {}
         for j, name in enumerate(self.names):
             at = {"cells": self.cells_of(self.X)[j], "context": context} if cells else {}
@@ -207,20 +209,23 @@ def source_outputs(local: str, sizes: tuple[int, ...], X: Any, y: np.ndarray) ->
 class Fused:
     """A fusion that learns from the batch it is asked about; `fit` trains and calibrates the sources.
 
-    `held`: calibrated out of fold. `cells`: "" for none, "I" for those of Extension I, "II" for those of II.
+    `held`: calibrated out of fold. `scaled`: with rescaled probabilities; the document's rules are fitted to stated ones,
+    and answers to training rows show no scale. `cells`: "" for none, "I" for those of Extension I, "II" for those of II.
     """
 
     local: str
     sizes: tuple[int, ...]
     method: str
     held: bool = True
+    scaled: bool = True
     cells: str = ""
     options: dict[str, Any] = field(default_factory=dict)
 
     def fit(self, X: Any, y: np.ndarray) -> Fused:
         self.outputs = source_outputs(self.local, self.sizes, X, y)
         self.classes_ = self.outputs.classes
-        self.sources = self.outputs.calibrations(held=self.held, cells=bool(self.cells), context=self.cells == "II")
+        kinds = {"cells": bool(self.cells), "context": self.cells == "II"}
+        self.sources = self.outputs.calibrations(held=self.held, scaled=self.scaled and self.held, **kinds)
         return self
 
     def predict_proba(self, X: Any) -> Array:

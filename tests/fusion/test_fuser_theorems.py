@@ -229,7 +229,8 @@ def test_permuting_classes_permutes_the_answer(method):
         kept = [1, 2, 0]
         counts = one.counts[:, kept][[2, 0, 1]]
         classes = [new[one.classes[k]] for k in (2, 0, 1)]
-        sources[name] = Calibration.from_counts(counts, classes, [new[one.symbols[v]] for v in kept])
+        scale = one.scale and (one.scale[0], *(one.scale[1 + v] for v in kept))
+        sources[name] = Calibration.from_counts(counts, classes, [new[one.symbols[v]] for v in kept], scale=scale)
         said = drawn.answers[name]
         answers[name] = said[:, kept] if isinstance(said, np.ndarray) else [v and new[v] for v in said]
     a, b = fused(drawn, method), fused(Drawn(sources, answers, None), method)

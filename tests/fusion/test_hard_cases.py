@@ -194,7 +194,7 @@ def test_a_scale_mends_probabilities_that_are_too_sure_or_too_timid(power):
         high = 1 / (1 + np.exp(-power * (2 * x + np.log(0.3 / 0.7))))
         return truth, np.column_stack([1 - high, high])
 
-    scaled = Calibration.from_predictions(*draw(3000, 0.5), scaled=True)
+    scaled = Calibration.from_predictions(*draw(3000, 0.5))
     assert abs(scaled.scale[0] - 1 / power) < 0.15 / power
     truth, said = draw(3000, 0.1)
     fuser = Fuser({"x": scaled}, method="ml-product").fit({"x": said})
@@ -262,13 +262,11 @@ def test_symbols_that_are_not_named_share_the_rest():
 
 
 def test_labels_beside_a_scaled_source_of_fewer_classes():
-    two = Calibration.from_predictions(list("ab") * 30, [[0.81, 0.19], [0.33, 0.67]] * 30, scaled=True)
+    two = Calibration.from_predictions(list("ab") * 30, [[0.81, 0.19], [0.33, 0.67]] * 30)
     three = Calibration.from_counts(80 * np.eye(3) + 10, list("abc"))
     answers = {"two": [[0.7, 0.3]] * 30, "three": list("abc") * 10}
     fuser = Fuser({"two": two, "three": three}).fit(answers, [*"abc", *[None] * 27])
     assert fuser.labels_[:3].tolist() == list("abc")
-    with pytest.raises(ValueError, match="as_is"):
-        Source(two, as_is=False)
 
 
 def test_a_rare_class_is_not_lost_at_the_start_of_dawid_and_skene():

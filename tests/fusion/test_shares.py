@@ -20,7 +20,7 @@ from .test_diagnostics import calibrated, independent, marginals_of
 
 TRUST = np.array([0.9, 0.6, 0.8])
 PSEUDO = np.array([0.5, 1.0, 0.7])
-N_HISTOGRAM = 30.0
+N_HISTOGRAM = np.array([30.0, 10.0, 20.0])
 
 
 def shares_of(drawn, weight=None, known=None, rates=None):
@@ -31,9 +31,14 @@ def shares_of(drawn, weight=None, known=None, rates=None):
         layout.__dict__["confusion"] = rates
         marginals = all_marginals(replace(marginals.batch, layout=layout))
     batch = marginals.batch
-    pseudo = PSEUDO + N_HISTOGRAM * marginals.prior
+    h = marginals.prior
     prior = ml_product(
-        batch.product(TRUST), batch.weight, np.full(3, 1 / 3), labels=batch.labels, pseudo_items=pseudo, tol=1e-13
+        np.concatenate([batch.product(TRUST), np.log(np.maximum(np.eye(3), 1e-300)), np.log(1 - np.eye(3) + 1e-300)]),
+        np.concatenate([batch.weight, N_HISTOGRAM * h, N_HISTOGRAM * (1 - h)]),
+        np.full(3, 1 / 3),
+        labels=np.concatenate([batch.labels, np.full(6, -1)]),
+        pseudo_items=PSEUDO,
+        tol=1e-13,
     ).prior
     return RuleShares(marginals, TRUST, prior, PSEUDO, N_HISTOGRAM)
 

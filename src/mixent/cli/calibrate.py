@@ -91,16 +91,6 @@ def calibrate(
         int | None,
         typer.Option(metavar="N", min=2, help="Bins of scores (default: 10)."),
     ] = None,
-    scaled: Annotated[
-        list[str],
-        typer.Option(
-            "--scaled",
-            metavar="NAME",
-            help="Source whose probabilities are over- or under-confident, or of unknown priors: they are rescaled by "
-            "what these rows show. Several: A,B; 'all' for all that give probabilities.",
-            show_default=False,
-        ),
-    ] = [],  # noqa: B006
     context: Annotated[
         list[str],
         typer.Option(
@@ -162,14 +152,15 @@ def calibrate(
         forms = Forms(names_in(score), names_in(ratio), names_in(label), _orders(ordinal), bins is not None)
         truth, given = _read(data, target, item, long, ignore, forms)
         sets = _calibration_sets(set_name or data.name, truth, given)
-        reading = Reading(forms, _rescaled(scaled, given), context, bins, sets)
+        reading = Reading(forms, _priors(priors, given, _classes(truth)), context, bins, sets)
         reading.check(given)
         made = {name: reading.calibration(name, truth, source) for name, source in given.items()}
-        made = _with_priors(_with_copies(made, copy), priors)
+        made = _with_copies(made, copy)
         before = _before(screen, output, made, add=add)
         _write(screen, data, truth, before, made, output)
         _print_sources(screen, made, _probabilistic(given))
         _print_assumed(screen, given)
+        _print_stated(screen, made)
         _print_changes(screen, before, made, output)
 
 
@@ -178,7 +169,7 @@ class Reading:
     """How the answers of sources are read: names of sources, as the options give them."""
 
     forms: Forms
-    rescaled: Sequence[str]
+    priors: Mapping[str, list[float]]  # class priors in the training of some sources
     context: Sequence[str]
     bins: int | None
     sets: Mapping[str, str]  # calibration set of each source
@@ -192,7 +183,6 @@ class Reading:
             ("--ordinal", list(forms.ordinal)),
             ("--label", forms.labels),
             ("--context", self.context),
-            ("--scaled", self.rescaled),
         ):
             _check_names(option, names, given)
         kinds = {name: source.kind for name, source in given.items()}
@@ -207,7 +197,6 @@ class Reading:
             *((kinds[n] not in numbers, f"--score and --ratio are not used: {n!r} gives {kinds[n]}") for n in scores),
             *((kinds[n] != "ordinal", f"--ordinal is not used: {n!r} gives {kinds[n]}") for n in forms.ordinal),
             *((kinds[n] != "labels", f"--label is not used: {n!r} gives {kinds[n]}") for n in forms.labels),
-            *((kinds[n] != "probabilities", f"--scaled is not used: {n!r} gives {kinds[n]}") for n in self.rescaled),
             *(
                 (given[name].cells is None, f"--context is not used: {name!r} has no cells (column {name + '@'!r})")
                 for name in self.context
@@ -230,7 +219,8 @@ class Reading:
             raise ValueError("scores cannot have cells; give it labels or probabilities")
         how: dict[str, Any] = {} if self.bins is None else {"bins": self.bins}
         how = {"ratio": True} if name in self.forms.lines else how | {"ordinal": given.kind == "ordinal"}
-        return Calibration.from_scores(as_objects(truth), given.values, calibration_set=self.sets[name], **how)
+        how |= {"calibration_set": self.sets[name], "priors": self.priors.get(name)}
+        return Calibration.from_scores(as_objects(truth), given.values, **how)
 
     def _answers(self, name: str, truth: pd.Series, given: Given) -> Calibration:
         from mixent.fusion import Calibration
@@ -241,9 +231,9 @@ class Reading:
             given.symbols,
             cells=given.cells,
             context=name in self.context,
-            scaled=name in self.rescaled,
             calibration_set=self.sets[name],
             ordinal=given.kind == "ordinal",
+            priors=self.priors.get(name),
         )
 
 
@@ -273,14 +263,6 @@ def _calibration_sets(set_name: str, truth: pd.Series, given: dict[str, Given]) 
 
 def _probabilistic(given: dict[str, Given]) -> list[str]:
     return [name for name, source in given.items() if source.kind == "probabilities"]
-
-
-def _rescaled(scaled: Sequence[str], given: dict[str, Given]) -> list[str]:
-    if list(scaled) != ["all"]:
-        return names_in(scaled)
-    names = _probabilistic(given)
-    refuse((not names, "--scaled is not used: no source gives probabilities"))
-    return names
 
 
 def _refuse_long(item: str | None, target: str, columns: list[str]) -> None:
@@ -407,17 +389,15 @@ def _with_copies(made: dict[str, Calibration], copies: Sequence[str]) -> dict[st
     return made
 
 
-def _with_priors(made: dict[str, Calibration], priors: Sequence[str]) -> dict[str, Calibration]:
-    import numpy as np
-
-    for text in priors:
+def _priors(texts: Sequence[str], given: Collection[str], classes: Sequence[Hashable]) -> dict[str, list[float]]:
+    """Class priors in the training of the sources that have them, by source."""
+    out: dict[str, list[float]] = {}
+    for text in texts:
         name, colon, rest = text.partition(":")
-        own = colon and name in made
-        shares = shares_of("--priors", rest if own else text)
-        for source in [name] if own else list(made):
-            values = by_class("--priors", shares, made[source].classes)
-            made[source] = replace(made[source], priors=np.array(values))
-    return made
+        own = colon and name in given
+        values = by_class("--priors", shares_of("--priors", rest if own else text), classes)
+        out |= dict.fromkeys([name] if own else given, values)
+    return out
 
 
 def _before(screen: Screen, output: Path, made: dict[str, Calibration], *, add: bool) -> dict[str, Calibration]:
@@ -495,6 +475,14 @@ def _print_assumed(screen: Screen, given: dict[str, Given]) -> None:
             names.setdefault(source.assumed, []).append(name)
     for assumed, sources in names.items():
         screen.print(f"Assumed: {shown(listed(sources))} {'gives' if len(sources) == 1 else 'give'} {shown(assumed)}")
+
+
+def _print_stated(screen: Screen, made: dict[str, Calibration]) -> None:
+    """Sources whose probabilities are not calibrated as they are stated."""
+    from mixent.fusion.messages import unreliable
+
+    for text in unreliable(made):
+        screen.print(shown(f"{text[0].upper()}{text[1:]}."))
 
 
 def _print_sources(screen: Screen, made: dict[str, Calibration], soft: Sequence[str]) -> None:

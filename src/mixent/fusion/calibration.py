@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from mixent.base.delegation import aligned
-from mixent.base.document import Content, Table
+from mixent.base.document import Content, Paragraph, Table
 from mixent.base.folds import label_folds
 from mixent.base.params import check_number
 from mixent.base.result import Result
@@ -26,7 +26,7 @@ from mixent.fusion.scales import (
     midpoints,
     monotone_counts,
 )
-from mixent.fusion.stated import Reliability, rescaled
+from mixent.fusion.stated import SIGNIFICANT, Reliability, rescaled
 
 JEFFREYS = 0.5  # pseudo-counts of every symbol in every class
 BINS = 10  # of scores
@@ -168,7 +168,18 @@ class Calibration(Result):
     def _content(self) -> list[Content]:
         counts = self.counts.reshape(len(self.classes), len(self.symbols), -1).sum(axis=2)
         rows = [[str(label), *row] for label, row in zip(self.classes, counts.tolist())]
-        return [Table("Rows of each class with each answer", ["class", *map(str, self.symbols)], rows)]
+        table = Table("Rows of each class with each answer", ["class", *map(str, self.symbols)], rows)
+        return [table, *([] if self.reliability is None else [Paragraph(self._reliability_text(self.reliability))])]
+
+    def _reliability_text(self, reliability: Reliability) -> str:
+        if reliability.p_value >= SIGNIFICANT:
+            return (
+                "The probabilities do not differ significantly from calibrated ones on these rows "
+                f"(p = {reliability.p_value:.2g})."
+            )
+        return (
+            f"The source {reliability}. Its probabilities are {'used as stated' if self.scale is None else 'rescaled'}."
+        )
 
     def _read_counts(self) -> Array:
         n_cells = () if self.cells is None else (len(self.cells),)
@@ -226,7 +237,10 @@ class Calibration(Result):
             return None
         result = Reliability(*self.reliability)
         numbers = read_numbers("reliability", result[1:], (3,))
-        if not (result.subject is None or result.subject in self.classes) or not ((numbers >= 0) & (numbers <= 1)).all():
+        if (
+            not (result.subject is None or result.subject in self.classes)
+            or not ((numbers >= 0) & (numbers <= 1)).all()
+        ):
             raise ValueError(
                 "reliability must be (subject, stated, observed, p_value), with a class or None and three numbers from "
                 f"0 to 1; got {tuple(self.reliability)!r}"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mixent.base.text import count, listing, percent
 from mixent.fusion.batch import ROUNDING, Batch
+from mixent.fusion.calibration import Calibration
 from mixent.fusion.crowd_models import MIN_ROWS
 from mixent.fusion.decisions import answer_text
 from mixent.fusion.sources import Layout
+from mixent.fusion.stated import SIGNIFICANT, reliability_of_sums
 
 if TYPE_CHECKING:
     from mixent.fusion.estimator import Fuser
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 MIN_BATCH = 50  # items; a smaller batch has a warning
 FEW_ROWS = 20  # calibration rows of a class; fewer have a warning
+MAX_STATED = 3  # sources with a warning each that their probabilities are not calibrated
 WIDE = 0.5  # width of the interval of a prior; a wider one has a warning
 SIGNIFICANT_Z = 4.0  # of the excess agreement of a pair
 METHOD_WARNINGS = {  # limitations of the posteriors of a method
@@ -38,6 +42,7 @@ def fit_warnings(fuser: Fuser, layout: Layout, batch: Batch) -> list[str]:
         *_dependent(fuser, layout),
         *([] if uncalibrated(layout) else _priors(fuser)),
         *_calibrations(layout),
+        *_stated(layout, batch),
         *_small(batch),
         *([METHOD_WARNINGS[fuser.method_]] if fuser.method_ in METHOD_WARNINGS else []),
     ]
@@ -193,6 +198,55 @@ def _calibrations(layout: Layout) -> list[str]:
     if len(out) <= 5:
         return out
     return [*out[:4], f"{len(out) - 4} more calibrations have few rows, or none, of a class"]
+
+
+def _stated(layout: Layout, batch: Batch) -> list[str]:
+    """Sources whose probabilities are not calibrated as they are stated."""
+    direct = [
+        j
+        for j in batch.soft
+        if j not in layout.relearned and j not in batch.calibrated_on_labels and batch._class_probabilities(j)
+    ]
+    calibrations = {layout.names[j]: layout.calibrations[j] for j in direct}
+    return [*unreliable(calibrations), *_of_sums(calibrations)]
+
+
+def unreliable(calibrations: Mapping[str, Calibration]) -> list[str]:
+    """Sources whose probabilities differ significantly from calibrated ones on the rows (Bonferroni)."""
+    tested = {name: c.reliability for name, c in calibrations.items() if c.reliability is not None}
+    found = {name: test for name, test in tested.items() if test.p_value < SIGNIFICANT / len(tested)}
+    out = [
+        f"source {name!r} {test}; its probabilities are "
+        f"{'used as stated' if calibrations[name].scale is None else 'rescaled'}"
+        for name, test in found.items()
+    ]
+    if len(out) <= MAX_STATED:
+        return out
+    first = min(found, key=lambda name: found[name].p_value)
+    n_scaled = sum(calibrations[name].scale is not None for name in found)
+    action = "they are rescaled" if n_scaled == len(found) else f"{n_scaled} of them are rescaled"
+    return [
+        f"{len(out)} of {len(tested)} sources state probabilities that are not calibrated; {action}. Source {first!r} "
+        f"{found[first]}"
+    ]
+
+
+def _of_sums(calibrations: Mapping[str, Calibration]) -> list[str]:
+    """Sources without a test on rows, whose sums of probabilities differ significantly from the class counts."""
+    sums = {
+        name: c
+        for name, c in calibrations.items()
+        if c.scale is None and c.reliability is None and c.priors is None and set(c.symbols) == set(c.classes)
+    }
+    out = []
+    for name, c in sums.items():
+        test = reliability_of_sums(c.counts[:, [c.symbols.index(label) for label in c.classes]], c.classes)
+        if test is not None and test.p_value < SIGNIFICANT / len(sums):
+            out.append(
+                f"source {name!r} {test}; its probabilities are used as stated, because its calibration has only their "
+                "sums; calibrate it on rows with `Calibration.from_predictions` to rescale them"
+            )
+    return out
 
 
 def _small(batch: Batch) -> list[str]:

@@ -19,13 +19,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import chi2
 
+from mixent.base.text import percent
 from mixent.core.arrays import Array, log_sum_exp
 
 MIN_PROBABILITY = 1e-12  # of a class by a source: zero would override all other sources
 POWER_STD, OFFSET_STD = (0.5, 1.0), (0.1, 1.0)  # prior standard deviations of the power and of the offsets
 P_CALIBRATED = 0.5  # prior probability that the probabilities are calibrated
 FLAT_STD = 100.0  # of the fit of the test, whose power and offsets are finite for a source that is always correct
-NEWTON_STEPS, NEWTON_TOL = 100, 1e-9
+NEWTON_STEPS, NEWTON_TOL = 100, 1e-12
+SIGNIFICANT = 0.01  # level of the test of stated probabilities
 
 
 class Reliability(NamedTuple):
@@ -39,6 +41,15 @@ class Reliability(NamedTuple):
     stated: float
     observed: float
     p_value: float
+
+    def __str__(self) -> str:
+        p = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
+        stated, observed = percent(self.stated, 0), percent(self.observed, 0)
+        if self.subject is None:
+            return f"states {stated} on average and is right on {observed} of the calibration rows ({p})"
+        return (
+            f"states {stated} for class {self.subject} on average, which {observed} of the calibration rows have ({p})"
+        )
 
 
 class Rescaled(NamedTuple):
@@ -63,6 +74,26 @@ def rescaled(values: Array, codes: np.ndarray, prior: Array, classes: tuple) -> 
     scale = np.concatenate([x[:1], -x[0] * np.log(np.where(prior > 0, prior, 1.0))])
     scale[1 + present] += x[1:]
     return Rescaled(scale, stated.reliability([classes[k] for k in present]))
+
+
+def reliability_of_sums(sums: Array, classes: tuple) -> Reliability | None:
+    """The test from the sums of stated probabilities (true class, class) alone; None where they show nothing.
+
+    For calibrated probabilities, the sum over the rows of those of class k has the number of rows of class k as its
+    expectation, with the covariance  sum_t p_tk ([k = l] - p_tl)  of the differences, and  sum_t p_tk p_tl  is the
+    expected sum of class l over the rows of class k. Whether the source is overconfident in all classes alike is not
+    visible.
+    """
+    observed, stated = sums.sum(axis=1), sums.sum(axis=0)
+    covariance = np.diag((observed + stated) / 2) - (sums + sums.T) / 2
+    variance = np.diag(covariance)
+    if not (observed > 0).all() or not variance.all():
+        return None
+    difference = stated - observed
+    statistic = float(difference @ np.linalg.pinv(covariance, rcond=1e-8, hermitian=True) @ difference)
+    k = int(np.abs(difference / np.sqrt(variance)).argmax())
+    n = observed.sum()
+    return Reliability(classes[k], stated[k] / n, observed[k] / n, float(chi2.sf(statistic, len(classes) - 1)))
 
 
 @dataclass(frozen=True)

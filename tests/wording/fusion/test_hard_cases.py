@@ -2,7 +2,7 @@
 
 import pytest
 
-from mixent.fusion import Calibration, Fuser, Source
+from mixent.fusion import Calibration, Fuser
 
 from ...fusion.test_hard_cases import PAIR, RNG
 
@@ -30,8 +30,6 @@ def test_no_source_has_calibration_rows_of_class_c():
 
 
 def test_messages_of_scales():
-    with pytest.raises(ValueError, match="scaled=True requires probabilities of the classes"):
-        Calibration.from_predictions([0, 1], [0, 1], scaled=True)
     with pytest.raises(ValueError, match="scale requires symbols equal to the classes"):
         Calibration.from_counts([[9, 1, 1], [1, 9, 1]], ["h", "i"], ["h", "i", "?"], scale=(1, 0, 0, 0))
 
@@ -56,9 +54,3 @@ def test_calibrations_that_do_not_fit_are_told():
     assert told({**PAIR, "C": odd}, {"A": ["h"] * 60}) == (
         "the calibration of 'A' does not contain class sick of the other sources; check the spelling"
     )
-
-
-def test_as_is_false_cannot_be_combined_with_a_calibration():
-    two = Calibration.from_predictions(list("ab") * 30, [[0.81, 0.19], [0.33, 0.67]] * 30, scaled=True)
-    with pytest.raises(ValueError, match="as_is=False cannot be combined with a calibration that has scale"):
-        Source(two, as_is=False)
