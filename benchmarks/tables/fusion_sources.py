@@ -156,7 +156,7 @@ class SourceOutputs:
         return columns
 
     def calibrations(
-        self, *, held: bool, scaled: bool, cells: bool = False, context: bool = False
+        self, *, held: bool, scaled: bool = True, cells: bool = False, context: bool = False
     ) -> dict[str, Calibration]:
         """Confusions (4.6) of training rows, or of answers out of fold; with cells (6.2), or within them (6.5)."""
         outputs = self.held if held else self.of(self.X)
@@ -209,8 +209,8 @@ def source_outputs(local: str, sizes: tuple[int, ...], X: Any, y: np.ndarray) ->
 class Fused:
     """A fusion that learns from the batch it is asked about; `fit` trains and calibrates the sources.
 
-    `held`: calibrated out of fold. `scaled`: with rescaled probabilities; the document's rules are fitted to stated ones,
-    and answers to training rows show no scale. `cells`: "" for none, "I" for those of Extension I, "II" for those of II.
+    `held`: calibrated out of fold. `scaled`: then also with rescaled probabilities, which the document's rules are not.
+    `cells`: "" for none, "I" for those of Extension I, "II" for those of II.
     """
 
     local: str

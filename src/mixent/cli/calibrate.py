@@ -136,7 +136,7 @@ def calibrate(
 
     Every column but the target is a source: of labels, or of scores where it holds numbers that are no classes (up to
     20 whole numbers are ordered answers, others are put into bins); columns NAME:CLASS for all classes are the
-    probabilities of one source. A blank is no answer. NAME@ is the cell of the
+    probabilities of one source, which are rescaled by these rows. A blank is no answer. NAME@ is the cell of the
     input that a source was asked about, if there are such cells.
 
     \b

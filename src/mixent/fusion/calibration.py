@@ -38,7 +38,7 @@ ASSUMED_ROWS = 2.0  # rows of each class that the assumption is equivalent to
 class Options(TypedDict, total=False):
     """Parameters of a `Calibration` that all its constructors accept."""
 
-    priors: ArrayLike | Mapping[Any, float]
+    priors: ArrayLike | Mapping[Any, float] | None
     calibration_set: str
     copy_of: str
     smoothing: float

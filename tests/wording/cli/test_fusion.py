@@ -350,3 +350,9 @@ def test_an_unknown_number_may_be_a_score(grades):
     assert "(if the answers are scores, calibrate with `from_scores`, or `mixent calibrate --score stars`)" in plain(
         result.stderr
     )
+
+
+def test_sources_whose_probabilities_are_not_calibrated_are_printed(files):
+    result = files("calibrate", "lab.csv", "-t", "truth", "-o", "v.json", "--ignore", "case")
+    text = " ".join(result.stdout.split()).replace("\u00a0", " ")
+    assert "Source 'C' states 74 % on average and is right on 89 %" in text and "its probabilities are rescaled." in text

@@ -126,3 +126,31 @@ def test_messages_of_ordinal_answers():
     )
     with pytest.warns(DataWarning, match=message):
         Calibration.from_predictions([0, 1] * 5, [1, 2, 3, 4, 5] * 2)
+
+
+def judged(n=200, right=0.7, low=0.9):
+    """Labels, and probabilities of at least `low` for an answer that is right so often."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, n)
+    p = np.where((rng.random(n) < right) == (y == 1), low, 1 - low)
+    return y, np.column_stack([1 - p, p])
+
+
+def test_a_calibration_states_whether_its_probabilities_are_calibrated():
+    y, p = judged()
+    assert (
+        "The source states 90\u00a0% on average and is right on 62\u00a0% of the calibration rows (p < 0.001)."
+        in one_line(Calibration.from_predictions(y, p))
+    )
+    assert "Its probabilities are rescaled." in one_line(Calibration.from_predictions(y, p))
+    assert "Its probabilities are used as stated." in one_line(Calibration.from_predictions(y, p, scaled=False))
+    calibrated = Calibration.from_predictions(*judged(low=0.68), priors=[0.5, 0.5])
+    assert "do not differ significantly from calibrated ones on these rows (p = " in one_line(calibrated)
+    other = Calibration.from_predictions(y, np.column_stack([np.full(200, 0.9), np.full(200, 0.1)]) * p / 0.5)
+    assert str(other.reliability).startswith("states ") and "for class" in str(other.reliability)
+    with pytest.raises(ValueError, match=r"reliability must be \(subject, stated, observed, p_value\), with a class"):
+        Calibration.from_counts([[5, 1], [1, 5]], [0, 1], reliability=("x", 0.5, 0.5, 0.1))
+
+
+def one_line(calibration):
+    return " ".join(str(calibration).replace("\n", " ").split(" "))

@@ -116,3 +116,32 @@ def test_every_warning_has_its_case():
     say("the batch has only 20 items, so that class priors", sources=calm["sources"], answers=short)
     say("shares of votes are not probabilities of the classes", **calm, method="majority")
     say("ml-sum is the sum rule as printed, which adds ratios on different scales", **calm, method="ml-sum")
+
+
+def test_sources_whose_probabilities_are_not_calibrated_are_named():
+    rng = np.random.default_rng(0)
+
+    def stated(y, power):
+        x = rng.normal(2 * y - 1)
+        high = 1 / (1 + np.exp(-power * (2 * x + np.log(3))))
+        return np.column_stack([1 - high, high])
+
+    def text(sources):
+        fuser = Fuser(sources, method="product").fit({name: stated(new, 3.0) for name in sources})
+        return [warning for warning in fuser.warnings_ if "probabilities" in warning]
+
+    own, new = (rng.random(400) < 0.75).astype(int), rng.integers(0, 2, 100)
+    one = Calibration.from_predictions(own, stated(own, 3.0))
+    assert text({"x": one}) == [f"source 'x' {one.reliability}; its probabilities are rescaled"]
+    plain = Calibration.from_predictions(own, stated(own, 3.0), scaled=False)
+    assert text({"x": plain})[0].endswith("; its probabilities are used as stated")
+    many = {f"s{j}": Calibration.from_predictions(own, stated(own, 3.0)) for j in range(5)}
+    assert text(many)[0].startswith(
+        "5 of 5 sources state probabilities that are not calibrated; they are rescaled. Source 's"
+    )
+    assert "2 of them are rescaled" in text(dict(zip("abcd", (one, one, plain, plain))))[0]
+    assert not text({"x": Calibration.from_predictions(own, stated(own, 1.0))})
+    even = rng.integers(0, 2, 400)  # the probabilities contain the priors 1 : 3
+    sums = Calibration.from_counts(np.eye(2)[even].T @ stated(even, 1.0), [0, 1])
+    assert "because its calibration has only their sums; calibrate it on rows" in text({"x": sums})[0]
+    assert text({"x": Calibration.from_counts(np.eye(2)[own].T @ stated(own, 1.0), [0, 1])}) == []
