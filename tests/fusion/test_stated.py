@@ -71,7 +71,7 @@ def test_calibrated_probabilities_and_few_rows_change_little():
     rng = np.random.default_rng(2)
     batch = rows(rng, 4000)
     answers = stated(rng, batch)
-    for n, most in [(25, 0.02), (2000, 0.002)]:
+    for n, most in [(25, 0.008), (100, 0.002), (2000, 0.0002)]:
         losses = []
         for _ in range(20):
             y = rows(rng, n)

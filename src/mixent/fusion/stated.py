@@ -135,7 +135,12 @@ class Stated:
         weight = np.exp(log_weight - log_weight.max())
         return weight @ np.stack([x for x, _ in parts]) / weight.sum()
 
-    def fitted(self, power_std: float, offset_std: float) -> tuple[Array, float]:
+    @cached_property
+    def free(self) -> Array:
+        """(1 + K,) maximum likelihood estimate of (a, b), by a flat prior."""
+        return self.fitted(FLAT_STD, FLAT_STD, self.center)[0]
+
+    def fitted(self, power_std: float, offset_std: float, start: Array | None = None) -> tuple[Array, float]:
         """x that maximizes  log-likelihood - |(x - center) / std|^2 / 2,  by Newton's method, and its log evidence.
 
         The objective is concave, and no step decreases it.
@@ -146,7 +151,7 @@ class Stated:
             value, q = self.posterior(x)
             return value - 0.5 * float(precision @ (x - self.center) ** 2), q
 
-        x = self.center
+        x = max(self.center, self.free, key=lambda x: objective(x)[0]) if start is None else start
         value, q = objective(x)
         for _ in range(NEWTON_STEPS):
             residual = self.truth - q
@@ -182,7 +187,7 @@ class Stated:
         """
         K = len(classes)
         value, q = self.posterior(self.center)
-        best = self.posterior(self.fitted(FLAT_STD, FLAT_STD)[0])[0]
+        best = self.posterior(self.free)[0]
         top = q.max(axis=1)
         right = self.truth[np.arange(len(q)), q.argmax(axis=1)]
         stated, observed = np.column_stack([q, top]), np.column_stack([self.truth, right])

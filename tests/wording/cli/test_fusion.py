@@ -355,4 +355,5 @@ def test_an_unknown_number_may_be_a_score(grades):
 def test_sources_whose_probabilities_are_not_calibrated_are_printed(files):
     result = files("calibrate", "lab.csv", "-t", "truth", "-o", "v.json", "--ignore", "case")
     text = " ".join(result.stdout.split()).replace("\u00a0", " ")
-    assert "Source 'C' states 74 % on average and is right on 89 %" in text and "its probabilities are rescaled." in text
+    assert "Source 'C' states 74 % on average and is right on 89 %" in text
+    assert "; its probabilities are rescaled." in text
