@@ -181,7 +181,7 @@ def test_every_line_of_the_picture_page_draws():
         exec(block, names)
         n_figures += len(pyplot.get_fignums())
         pyplot.close("all")
-    assert n_figures == 40
+    assert n_figures == 41
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import crowd_peers, crowd_study
+from benchmarks import crowd_peers, crowd_study, fusion_gold
 
 
 def test_scores_of_perfect_and_of_equal_probabilities():
@@ -21,14 +21,30 @@ def test_scores_of_perfect_and_of_equal_probabilities():
     assert np.isnan(crowd_peers.scored(lambda _: sure, frame, truth)[1])  # labels have no log-loss
 
 
-def test_our_methods_beside_each_other(tmp_path, capsys):
+@pytest.fixture
+def toy_folder(tmp_path):
+    """A folder with one set, of 40 items, of which one has no known class."""
     frame, truth = crowd_peers.simulated(40, 8, 5)
     frame = frame.rename(columns={"task": "item"})
-    frame["class"] = frame["item"].map(truth).where(frame["item"] != "3", "")  # an item without a known class
+    frame["class"] = frame["item"].map(truth).where(frame["item"] != "3", "")
     frame.to_csv(tmp_path / "crowd.csv", index=False)
     (tmp_path / "manifest.json").write_text(json.dumps({"datasets": [{"name": "crowd_toy", "file": "crowd.csv"}]}))
-    assert len(crowd_peers.read_set("toy", tmp_path)[1]) == 39
-    options = ["--quick", "--sets", "toy", "--data", str(tmp_path)]
+    return tmp_path
+
+
+def test_labels_of_some_items_beside_none(toy_folder, capsys):
+    frame, truth = crowd_peers.read_set("toy", toy_folder)
+    assert (fusion_gold.changes(frame, truth, 0.0, 1) == 0).all()  # no labels change nothing
+    proba = pd.DataFrame(np.eye(4)[truth.astype(int)], index=truth.index, columns=list("0123"))
+    assert fusion_gold.scores(proba.sample(frac=1.0, random_state=0), truth).tolist() == [100.0, 0.0]
+    lines = fusion_gold.main(["--quick", "--sets", "toy", "--data", str(toy_folder)])
+    assert lines[-1] in capsys.readouterr().out
+    assert [cell.strip() for cell in lines[-1].split("|")][1] == "toy"
+
+
+def test_our_methods_beside_each_other(toy_folder, capsys):
+    assert len(crowd_peers.read_set("toy", toy_folder)[1]) == 39
+    options = ["--quick", "--sets", "toy", "--data", str(toy_folder)]
     lines = crowd_peers.main(options)
     assert capsys.readouterr().out.splitlines() == lines
     names = [f"mixent {name}" for name in crowd_peers.OURS]

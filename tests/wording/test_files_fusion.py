@@ -13,6 +13,7 @@ from ..test_files_fusion import HARD, NEW
 
 def test_posteriors_of_other_classes_are_refused(tmp_path):
     fuser = Fuser(HARD).fit(NEW)
+    fuser.__getstate__()  # computes all results
     fuser.posterior_ = fuser.posterior_[:, :1]
     for gone in ("_fitted",):
         delattr(fuser, gone)

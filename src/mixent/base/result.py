@@ -70,10 +70,15 @@ class Records(list):
 class RecordsAttribute:
     """A fitted attribute, stored as a plain list and returned as `Records`; lists in a list become `Records` too."""
 
+    def __init__(self, absent: Sequence[Any] | None = None) -> None:
+        self.absent = absent  # the records of a model from a file of earlier versions, which has none
+
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
     def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is not None and self.absent is not None and self.name not in vars(model):
+            return Records(self.absent)
         if model is None or self.name not in vars(model):
             raise AttributeError(f"{getattr(owner, '__name__', 'object')!r} object has no attribute {self.name!r}")
         records = vars(model)[self.name]

@@ -97,12 +97,12 @@ class RuleShares:
         q, w = self.posterior, batch.weight * (batch.labels < 0)
         spread = -q[:, :, None] * q[:, None, :]  # dq_k' / dL_k
         spread[:, np.arange(K), np.arange(K)] += q
-        moved = batch.expected((w[:, None, None] * spread).reshape(-1, K * K).T).reshape(-1, K, K)  # (S, k, k')
+        change = batch.expected((w[:, None, None] * spread).reshape(-1, K * K).T).reshape(-1, K, K)  # (S, k, k')
         for j in batch.soft:
             if batch._class_probabilities(j) is not None:
-                moved[layout.slices[j]] = 0.0  # these probabilities are used as they are
+                change[layout.slices[j]] = 0.0  # these probabilities are used as they are
         trust = self.trust[layout.source_of][:, None, None]
-        gradient = trust * moved / layout.confusion[:, :, None] / self.p
+        gradient = trust * change / layout.confusion[:, :, None] / self.p
         histogram = np.moveaxis(self.marginals.rate_derivative, 0, 2) * self.histogram_weight
         return np.moveaxis((gradient + histogram) @ self.inverse, 2, 0)
 

@@ -29,6 +29,7 @@ from mixent.base.kernels import (
 )
 from mixent.base.options import reads
 from mixent.base.params import RandomState, check_flag, warn_unused
+from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.data import Categorical, Table, TableLike, check_spread, read_features
@@ -242,6 +243,7 @@ class MEDClassifier(MEDBase):
     (True, True)
     """
 
+    gamma_tried_ = RecordsAttribute(absent=())
     _groups = {"kernel": read_classifier_kernel, **MEDBase._groups}
     _prior_from_rows = False
     _support_vectors: Array | None = None  # of a linear kernel; None also in files of earlier versions
