@@ -396,7 +396,7 @@ class Fuser(Estimator):
             original, tests = repaired(original, result), lambda: result
         fitted = with_labels(original)
         _refuse_unseen_class(fitted)
-        task = self._task(replace(original, layout=fitted), settings, original.layout.counts)
+        task = self._task(replace(original, layout=fitted), settings, original.layout)
         fit = METHODS[self.method](task)
         self.__dict__.pop("_new_items", None)
         self._first_layout, self._batch = layout, batch
@@ -405,9 +405,9 @@ class Fuser(Estimator):
         if message:
             warn(message, ConvergenceWarning)
 
-    def _task(self, batch: Batch, settings: Settings, counts: Array) -> Task:
+    def _task(self, batch: Batch, settings: Settings, calibrated: Layout) -> Task:
         diagnosis = Diagnosis(all_marginals(batch))
-        return Task(batch, diagnosis.marginals, settings, lambda: diagnosis.dependence, counts)
+        return Task(batch, diagnosis.marginals, settings, lambda: diagnosis.dependence, calibrated)
 
     def _set_fit(self, task: Task, fit: Fit, tests: Callable[[], SourceTests]) -> None:
         batch, layout = task.batch, task.batch.layout
@@ -583,7 +583,7 @@ class Fuser(Estimator):
         """
         check_is_fitted(self, "rule_")
         batch = self._new(window)
-        task = self._task(batch, self._settings(self._fitted_layout), self._fitted_layout.counts)
+        task = self._task(batch, self._settings(self._fitted_layout), self._fitted_layout)
         self.rule_ = self.rule_.with_prior(window_prior(task, self.method_, self.rule_))
         self.prior_ = self.rule_.prior
         original = Batch(self._first_layout, batch.answers, batch.weight, batch.labels, batch.pattern_of)

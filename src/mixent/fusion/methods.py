@@ -23,7 +23,9 @@ from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Tempere
 from mixent.fusion.newton import second_order
 from mixent.fusion.pool import discounted, fit_pool
 from mixent.fusion.problem import MinDivergence, Rule
+from mixent.fusion.rates import learned_rates
 from mixent.fusion.rules import TOL, Fused, ItemAnswers, composite, ml_product, ml_sum
+from mixent.fusion.sources import Layout
 from mixent.maxent.blocks import RowBlocks
 
 MIN_PATTERNS_FOR_THREADS = 20_000  # with fewer patterns, threads cost more time than they save
@@ -68,7 +70,7 @@ class Task:
     marginals: Marginals
     settings: Settings
     dependence: Callable[[], Dependence]
-    counts: Array  # (S, K) of the calibrations, without the labelled items of the batch
+    calibrated: Layout  # without the labelled items of the batch
 
     @property
     def share(self) -> Array:
@@ -228,8 +230,12 @@ def _discounted(task: Task) -> Fit:
         layout.root,
         _excess(sample),
     )
-    rule = Weighted(pool.trust, stabilized_prior(task, pool.trust), task.confusion)
-    return _fit(task, "discounted", rule, objective=-pool.divergence / sample.weight.sum())
+    prior = stabilized_prior(task, pool.trust, task.confusion)
+    pseudo_items = _pseudo_items(task) * float(sample.weight.sum() / batch.weight.sum())
+    rates = learned_rates(sample, pool.trust, prior, pseudo_items, task.settings.max_iter)
+    rule = Weighted(pool.trust, stabilized_prior(task, pool.trust, rates), rates)
+    objective = -pool.divergence / float(sample.weight.sum())
+    return _fit(task, "discounted", rule, objective=objective, confusion=rates)
 
 
 def _excess(batch: Batch) -> float:
@@ -240,14 +246,18 @@ def _excess(batch: Batch) -> float:
     return float(batch.weight.sum() * np.average(excess, weights=layout.share))
 
 
-def stabilized_prior(task: Task, trust: Array) -> Array:
-    """Class priors by EM with these trust weights, stabilized by the composite-likelihood estimate.
+def stabilized_prior(task: Task, trust: Array, rates: Array) -> Array:
+    """Class priors by EM with these trust weights and rates, stabilized by the composite-likelihood estimate.
 
     The estimate by EM is more precise, but depends on the trust weights; the composite estimate is valid whatever the
     dependence between the sources. It enters as a Dirichlet prior, weighted by its standard error.
     """
-    pseudo_items = n_equivalent(task) * task.marginals.prior + PSEUDO_ITEMS * task.settings.prior
-    return floored(_ml_priors(task, task.batch.product(trust), pseudo_items).prior)
+    return floored(_ml_priors(task, task.batch.product(trust, rates), _pseudo_items(task)).prior)
+
+
+def _pseudo_items(task: Task) -> Array:
+    """(K,) items at the composite-likelihood estimate, and two at the reference priors."""
+    return n_equivalent(task) * task.marginals.prior + PSEUDO_ITEMS * task.settings.prior
 
 
 def n_equivalent(task: Task) -> float:
@@ -281,7 +291,7 @@ def window_prior(task: Task, method: str, rule: FrozenRule) -> Array:
         return rule.prior
     if method in ("pool", "discounted"):
         assert isinstance(rule, Weighted)
-        return task.marginals.prior if method == "pool" else stabilized_prior(task, rule.trust)
+        return task.marginals.prior if method == "pool" else stabilized_prior(task, rule.trust, rule.confusion)
     if isinstance(rule, (Mean, MeanRatio)):
         return _with_means(task, composite if isinstance(rule, Mean) else ml_sum).prior
     if isinstance(rule, Tempered):
@@ -318,16 +328,17 @@ def crowd(task: Task) -> Fit:
 
 def _crowd(task: Task) -> Crowd:
     answers = ItemAnswers(task.batch.matrix, task.batch.weight, task.batch.labels)
-    return Crowd(task.batch.layout, answers, task.counts, task.marginals.interior_prior, task.settings.max_iter)
+    return Crowd(task.batch.layout, answers, task.calibrated.counts, task.marginals.interior_prior, task.settings.max_iter)
 
 
 def _auto(task: Task) -> Fit:
-    """The product rule if the sources are not significantly dependent given the class, otherwise discounts."""
-    layout = task.batch.layout
-    originals = np.unique(layout.root)
-    if np.median([layout.calibrations[j].n_rows[layout.calibrations[j].seen].min() for j in originals]) < MIN_ROWS:
-        return crowd(task)  # the calibrations are assumptions: estimate the confusion matrices from the batch
-    return _discounted(task) if dependent(task.dependence(), originals) else _ml_product(task, PSEUDO_ITEMS)
+    """A model of a crowd if the calibrations are assumptions, otherwise discounts and learned rates.
+
+    The labelled items of the batch are not counted, so that they do not change the kind of the model.
+    """
+    layout = task.calibrated
+    n_rows = [calibration.n_rows[calibration.seen].mean() for calibration in layout.calibrations]
+    return crowd(task) if np.median(np.array(n_rows)[np.unique(layout.root)]) < MIN_ROWS else _discounted(task)
 
 
 def dependent(dependence: Dependence, originals: np.ndarray) -> bool:

@@ -38,9 +38,9 @@ def estimated_shares(task: Task, method: str, rule: FrozenRule, confidence: floa
     if not isinstance(rule, Weighted) or method not in ("discounted", "ml-product"):
         return marginals.estimate(dependence.correlation, confidence)
     if method == "discounted":
-        shares = RuleShares(marginals, rule.trust, rule.prior, PSEUDO_ITEMS * task.settings.prior, n_equivalent(task))
+        shares = RuleShares(marginals, rule.trust, rule.prior, rule.confusion, PSEUDO_ITEMS * task.settings.prior, n_equivalent(task))
         return shares.estimate(dependence.correlation, confidence, of_histogram=0.5)
-    shares = RuleShares(marginals, rule.trust, rule.prior, task.settings.pseudo_items * task.settings.prior)
+    shares = RuleShares(marginals, rule.trust, rule.prior, rule.confusion, task.settings.pseudo_items * task.settings.prior)
     biased = dependent(dependence, np.unique(task.batch.layout.root))
     return shares.estimate(dependence.correlation, confidence, of_histogram=float(biased))
 
@@ -52,6 +52,7 @@ class RuleShares:
     marginals: Marginals
     trust: Array  # (J,)
     prior: Array  # (K,)
+    rates: Array  # (S, K) of the rule
     pseudo_items: Array  # (K,) a
     n_histogram: float = 0.0  # n
 
@@ -63,7 +64,7 @@ class RuleShares:
     def posterior(self) -> Array:
         """(P, K) q; one for the class of a labelled item."""
         batch = self.marginals.batch
-        q = posterior_of(batch.product(self.trust) + np.log(self.p))
+        q = posterior_of(batch.product(self.trust, self.rates) + np.log(self.p))
         labelled = np.flatnonzero(batch.labels >= 0)
         q[labelled] = np.eye(len(self.p))[batch.labels[labelled]]
         return q
@@ -95,7 +96,7 @@ class RuleShares:
             if batch._class_probabilities(j) is not None:
                 moved[layout.slices[j]] = 0.0  # these probabilities are used as they are
         trust = self.trust[layout.source_of][:, None, None]
-        gradient = trust * moved / layout.confusion[:, :, None] / self.p
+        gradient = trust * moved / self.rates[:, :, None] / self.p
         histogram = np.moveaxis(self.marginals.rate_derivative, 0, 2) * (self.n_histogram / self.p)
         return np.moveaxis((gradient + histogram) @ self.inverse, 2, 0)
 
