@@ -14,9 +14,9 @@ from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.driver import Run, Stop, run
 from mixent.core.executors import Serial, Threads
 from mixent.fusion.batch import Batch
-from mixent.fusion.batch_priors import Marginals
+from mixent.fusion.batch_priors import Marginals, all_marginals
 from mixent.fusion.crowd_models import MIN_ROWS, Crowd, candidates, dawid_skene_model
-from mixent.fusion.crowds import choose
+from mixent.fusion.crowds import choose, choose_with_labels
 from mixent.fusion.dependence import Dependence
 from mixent.fusion.discounts import Pairs
 from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Tempered, Vote, Weighted
@@ -312,7 +312,7 @@ def _dawid_skene(task: Task) -> Fit:
 
 
 def crowd(task: Task) -> Fit:
-    """Sources without calibrations: the model with the best predictions of held-out answers.
+    """Sources without calibrations: the model with the best predictions of held-out answers, and of held-out labels.
 
     A single source is returned as it is, with the assumed accuracy.
     """
@@ -320,7 +320,12 @@ def crowd(task: Task) -> Fit:
     if len(np.unique(layout.root[task.batch.answered.any(axis=1)])) == 1:
         even = np.full(layout.n_classes, 1 / layout.n_classes)
         return _product(replace(task, settings=replace(task.settings, prior=even)))
-    choice = choose(_crowd(task), candidates(layout))
+    labels = task.batch.labels
+    batch = replace(task.batch, layout=task.calibrated, labels=np.full_like(labels, -1))
+    without = replace(task, batch=batch, marginals=all_marginals(batch))
+    choice = choose(_crowd(without), candidates(layout))
+    if (labels >= 0).any():
+        choice = choose_with_labels(_crowd(task), choice)
     model = choice.model
     rule = Tempered(model.weights, floored(model.prior), choice.power)
     return _fit(task, choice.name, rule, model.run, confusion=model.rates, evidence=choice.evidence[choice.name])
