@@ -57,16 +57,17 @@ class Fuser(Estimator):
       batch and the calibrated one (4.13; called information-theoretic in [1]_). R is convex, and `gap_` is an upper
       bound on the distance to its minimum. Of its many minimizers, the one of largest entropy is returned.
     * "pool": -R over one trust weight for each source. "discounted" computes the trust weights from the correlations of
-      pairs of sources, and minimizes R close to them.
+      pairs of sources, and minimizes R close to them; with these weights it re-estimates the confusion matrices of
+      sources that give labels, if there are at least three: a row of a calibration counts as much as five items, and
+      all rows at least as much as all items.
     * "dawid-skene": the log-likelihood of the batch over the class priors and the confusion matrices [3]_, with the
       calibration counts as Dirichlet priors.
     * "majority", "sum" and "product" are fixed rules [4]_; "trimmed-mean" is a mean without the extremes.
     * "auto" leaves out a source whose answers turn out to be random, and re-estimates the confusion matrix of any other
-      faulty source from the batch (`faults_`). If the calibrations are assumptions, it uses the model of the sources
-      with the best predictions of held-out answers ("dawid-skene", "equal", "one-coin" or "hierarchical"), and
-      calibrates the posteriors by these answers; a single source is returned as it is. Otherwise it uses "discounted"
-      if the sources agree significantly more often than their confusion matrices imply, and "ml-product" if they do
-      not.
+      faulty source from the batch (`faults_`). Then it uses "discounted", unless the calibrations are assumptions: in
+      this case it uses the model of the sources with the best predictions of held-out answers ("dawid-skene", "equal",
+      "one-coin" or "hierarchical"), and calibrates the posteriors by these answers; a single source is returned as it
+      is. Labelled items are used in such a model if it then predicts held-out labels better.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ class Fuser(Estimator):
         estimated weight in "pool" and "discounted"; None for methods without weights.
     confusion_ : dict of name -> (K, V) array
         Confusion matrix of each source, from its calibration and the labelled items; estimated from the batch by
-        "dawid-skene" and if the calibrations are assumptions.
+        "dawid-skene" and if the calibrations are assumptions, and in part by "discounted" for sources that give labels.
     dependence_ : Dependence
         Dependence of pairs of sources: `z`, `correlation` (shrunk towards that of all pairs), and `n_effective`, the
         effective number of independent sources.

@@ -30,7 +30,7 @@ from mixent.maxent.blocks import RowBlocks
 
 MIN_PATTERNS_FOR_THREADS = 20_000  # with fewer patterns, threads cost more time than they save
 MAX_SAMPLE = 20_000  # items that trust weights are estimated from
-PSEUDO_ITEMS = 2.0  # items at the reference priors that "auto" adds, to avoid extreme priors of small batches
+PSEUDO_ITEMS = 2.0  # items at the reference priors that are added, to avoid extreme priors of small batches
 OVERALL_Z = 1.64  # critical value of all pairs combined, for a false positive rate of 5 %
 COPY = 0.99  # correlation of the answers of copies
 PAIR_LEVEL = 0.01  # false positive rate of the tests of single pairs, over all of them
@@ -109,8 +109,8 @@ def _product(task: Task) -> Fit:
     return _fit(task, "product", Weighted(task.share, task.settings.prior, task.confusion))
 
 
-def _ml_product(task: Task, pseudo_items: float = 0.0) -> Fit:
-    fused = _ml_priors(task, task.batch.ratio, pseudo_items * task.settings.prior)
+def _ml_product(task: Task) -> Fit:
+    fused = _ml_priors(task, task.batch.ratio, np.zeros(task.batch.layout.n_classes))
     return _fit(task, "ml-product", Weighted(task.share, floored(fused.prior), task.confusion), fused.run)
 
 

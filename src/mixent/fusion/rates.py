@@ -5,10 +5,11 @@ the class priors p and the rates A of sources that give labels maximize
 
     sum_i w_i log sum_k p_k exp(sum_j t_j log A_j(v_ij | k)) + sum_j t_j sum_vk c_j(v, k) log A_j(v | k) + sum_k a_k log p_k,
 
-where c are the counts of the calibrations, `CALIBRATION_WEIGHT` times, and a the pseudo-items of the class priors. This
-is the model of Dawid and Skene with trust weights. Each update maximizes a bound that touches the objective. For
-posteriors that are calibrated given the answer of source j, the expected counts of its answers are unbiased, whatever
-the dependence of the sources. They are not quite calibrated, so that an item counts less than a row of a calibration.
+where c are the weighted counts of the calibrations, and a the pseudo-items of the class priors. This is the model of
+Dawid and Skene with trust weights. Each update maximizes a bound that touches the objective. For posteriors that are
+calibrated given the answer of source j, the expected counts of its answers are unbiased, whatever the dependence of the
+sources. They are not quite calibrated, so that an item counts less than a row of a calibration, and all items together
+at most as much as all rows. At least three sources are needed: two do not identify their rates.
 
 The likelihood ratios of probabilities that are used as they are remain fixed.
 """
@@ -22,14 +23,15 @@ from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
 from mixent.fusion.rules import DawidSkene, DawidSkeneParams, ItemAnswers, dawid_skene
 
-CALIBRATION_WEIGHT = 5.0  # of a row of a calibration, in items; chosen by simulation
+CALIBRATION_WEIGHT = 5.0  # least weight of a row of a calibration, in items; chosen by simulation
+MIN_SOURCES = 3
 TOL = 1e-6  # gain in nats per item at which the fit stops
 
 
 def learned_rates(batch: Batch, trust: Array, prior: Array, pseudo_items: Array, max_iter: int) -> Array:
     """(S, K) rates, from the initial class priors; those of sources that give probabilities are those of `batch`."""
     layout, K = batch.layout, batch.layout.n_classes
-    if not batch.hard:
+    if not batch.hard or len(np.unique(layout.root[trust > 0])) < MIN_SOURCES:
         return layout.confusion
     learned = np.zeros(layout.n_sources, dtype=bool)
     learned[batch.hard] = True
@@ -47,7 +49,10 @@ def learned_rates(batch: Batch, trust: Array, prior: Array, pseudo_items: Array,
         np.concatenate([batch.labels, np.arange(K)]),
         np.concatenate([evidence, np.zeros((K, K))]),
     )
-    problem = DawidSkene(items, CALIBRATION_WEIGHT * layout.counts, layout.group, trust[layout.source_of])
+    n_rows = np.maximum(layout.n_rows.sum(axis=1), 1.0)
+    row_weight = np.maximum(CALIBRATION_WEIGHT, batch.answered @ batch.weight / n_rows)
+    counts = row_weight[layout.source_of, None] * layout.counts
+    problem = DawidSkene(items, counts, layout.group, trust[layout.source_of])
     fit = dawid_skene(problem, DawidSkeneParams(prior, layout.confusion), tol=TOL, max_iter=max_iter).run
     assert fit is not None
     return np.where(learned[layout.source_of, None], fit.params.confusion, layout.confusion)

@@ -10,6 +10,7 @@ those of the histogram estimate. Items are independent, so that the variance is 
 The estimate itself depends on the trust weights, whereas h does not: the square of the difference d of the two, as far
 as it exceeds its own variance D, is a third part of the variance,  max(0, 1 - (K - 1) / d^T D^-1 d) d d^T.
 
+The re-estimated rates of "discounted" are treated as those of the calibrations, with the sampling errors of these.
 "discounted" fits its trust weights at h, and p follows h in part: between the variance at fixed trust weights and that
 of h, the mean of the two is used. "ml-product" is biased if the sources are dependent: its mean squared error is then
 that of h plus  d d^T.
@@ -38,9 +39,10 @@ def estimated_shares(task: Task, method: str, rule: FrozenRule, confidence: floa
     if not isinstance(rule, Weighted) or method not in ("discounted", "ml-product"):
         return marginals.estimate(dependence.correlation, confidence)
     if method == "discounted":
-        shares = RuleShares(marginals, rule.trust, rule.prior, rule.confusion, PSEUDO_ITEMS * task.settings.prior, n_equivalent(task))
+        pseudo_items = PSEUDO_ITEMS * task.settings.prior
+        shares = RuleShares(marginals, rule.trust, rule.prior, rule.confusion, pseudo_items, n_equivalent(task))
         return shares.estimate(dependence.correlation, confidence, of_histogram=0.5)
-    shares = RuleShares(marginals, rule.trust, rule.prior, rule.confusion, task.settings.pseudo_items * task.settings.prior)
+    shares = RuleShares(marginals, rule.trust, rule.prior, rule.confusion, np.zeros_like(rule.prior))
     biased = dependent(dependence, np.unique(task.batch.layout.root))
     return shares.estimate(dependence.correlation, confidence, of_histogram=float(biased))
 
