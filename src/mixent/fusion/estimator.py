@@ -57,9 +57,9 @@ class Fuser(Estimator):
       batch and the calibrated one (4.13; called information-theoretic in [1]_). R is convex, and `gap_` is an upper
       bound on the distance to its minimum. Of its many minimizers, the one of largest entropy is returned.
     * "pool": -R over one trust weight for each source. "discounted" computes the trust weights from the correlations of
-      pairs of sources, and minimizes R close to them; with these weights it re-estimates the confusion matrices of
-      sources that give labels, if there are at least three: a row of a calibration counts as much as five items, and
-      all rows at least as much as all items.
+      pairs of sources, and minimizes R close to them. If the sources are not significantly dependent, and are at least
+      three, it then re-estimates the confusion matrices of those that give labels: a row of a calibration counts as
+      much as five items, and all rows at least as much as all items.
     * "dawid-skene": the log-likelihood of the batch over the class priors and the confusion matrices [3]_, with the
       calibration counts as Dirichlet priors.
     * "majority", "sum" and "product" are fixed rules [4]_; "trimmed-mean" is a mean without the extremes.

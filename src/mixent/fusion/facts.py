@@ -29,8 +29,8 @@ REASONS = {  # why "auto" chose a method
     "dawid-skene": f"{ASSUMED}, so the confusion matrices are estimated from the batch",
     "product": "a single source without calibration is returned as it is",
     "discounted": (
-        "the sources are calibrated: each has a trust weight for its dependence on the others, and calibrations with few "
-        "rows are improved by the batch"
+        "the sources are calibrated, and each has a trust weight, which is smaller if it agrees with others more often "
+        "than independent sources should"
     ),
 }
 

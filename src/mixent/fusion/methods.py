@@ -230,10 +230,12 @@ def _discounted(task: Task) -> Fit:
         layout.root,
         _excess(sample),
     )
-    prior = stabilized_prior(task, pool.trust, task.confusion)
-    pseudo_items = _pseudo_items(task) * float(sample.weight.sum() / batch.weight.sum())
-    rates = learned_rates(sample, pool.trust, prior, pseudo_items, task.settings.max_iter)
-    rule = Weighted(pool.trust, stabilized_prior(task, pool.trust, rates), rates)
+    prior, rates = stabilized_prior(task, pool.trust, task.confusion), task.confusion
+    if not dependent(dependence, np.unique(layout.root)):
+        pseudo_items = _pseudo_items(task) * float(sample.weight.sum() / batch.weight.sum())
+        rates = learned_rates(sample, pool.trust, prior, pseudo_items, task.settings.max_iter)
+        prior = stabilized_prior(task, pool.trust, rates)
+    rule = Weighted(pool.trust, prior, rates)
     objective = -pool.divergence / float(sample.weight.sum())
     return _fit(task, "discounted", rule, objective=objective, confusion=rates)
 
@@ -333,11 +335,13 @@ def crowd(task: Task) -> Fit:
 
 def _crowd(task: Task) -> Crowd:
     answers = ItemAnswers(task.batch.matrix, task.batch.weight, task.batch.labels)
-    return Crowd(task.batch.layout, answers, task.calibrated.counts, task.marginals.interior_prior, task.settings.max_iter)
+    return Crowd(
+        task.batch.layout, answers, task.calibrated.counts, task.marginals.interior_prior, task.settings.max_iter
+    )
 
 
 def _auto(task: Task) -> Fit:
-    """A model of a crowd if the calibrations are assumptions, otherwise discounts and learned rates.
+    """A model of a crowd if the calibrations are assumptions, otherwise discounts.
 
     The labelled items of the batch are not counted, so that they do not change the kind of the model.
     """

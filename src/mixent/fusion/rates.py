@@ -3,13 +3,14 @@
 A calibration with few rows is imprecise, and the batch has many items. With the trust weights t of the sources fixed,
 the class priors p and the rates A of sources that give labels maximize
 
-    sum_i w_i log sum_k p_k exp(sum_j t_j log A_j(v_ij | k)) + sum_j t_j sum_vk c_j(v, k) log A_j(v | k) + sum_k a_k log p_k,
+    sum_i w_i log sum_k p_k exp(sum_j t_j log A_j(v_ij | k))
+        + sum_j t_j sum_vk c_j(v, k) log A_j(v | k) + sum_k a_k log p_k,
 
 where c are the weighted counts of the calibrations, and a the pseudo-items of the class priors. This is the model of
-Dawid and Skene with trust weights. Each update maximizes a bound that touches the objective. For posteriors that are
-calibrated given the answer of source j, the expected counts of its answers are unbiased, whatever the dependence of the
-sources. They are not quite calibrated, so that an item counts less than a row of a calibration, and all items together
-at most as much as all rows. At least three sources are needed: two do not identify their rates.
+Dawid and Skene with trust weights. Each update maximizes a bound that touches the objective. Errors in common would be
+taken for correct answers, so that the rates are only estimated if the sources are not significantly dependent. As this
+test may fail to detect dependence, an item counts less than a row of a calibration, and all items together at most as
+much as all rows. At least three sources are needed: two do not identify their rates.
 
 The likelihood ratios of probabilities that are used as they are remain fixed.
 """
