@@ -35,7 +35,7 @@ def shares_of(drawn, weight=None, known=None, rates=None):
     prior = ml_product(
         batch.product(TRUST), batch.weight, np.full(3, 1 / 3), labels=batch.labels, pseudo_items=pseudo, tol=1e-13
     ).prior
-    return RuleShares(marginals, TRUST, prior, PSEUDO, N_HISTOGRAM)
+    return RuleShares(marginals, TRUST, prior, marginals.layout.confusion, PSEUDO, N_HISTOGRAM)
 
 
 @pytest.mark.parametrize("labelled", [False, True])

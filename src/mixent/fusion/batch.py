@@ -258,7 +258,7 @@ class Batch:
             answered = responses >= 0
             out[answered] = np.log(ratio)[responses[answered]]
             return
-        direct = self._class_probabilities(j)
+        direct = self.class_probabilities(j)
         if direct is None:
             np.log(np.maximum(responses @ ratio, MIN_PROBABILITY), out=out)
         else:
@@ -275,7 +275,7 @@ class Batch:
         if not self.answered[j].all():
             out[~self.answered[j]] = 0.0
 
-    def _class_probabilities(self, j: int) -> tuple[list[int], Array] | None:
+    def class_probabilities(self, j: int) -> tuple[list[int], Array] | None:
         """Indices of the classes of a source's probabilities, and its training priors of them.
 
         None where the symbols are not the classes, so that the confusion matrix is used instead.

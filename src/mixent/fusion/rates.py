@@ -32,10 +32,9 @@ TOL = 1e-6  # gain in nats per item at which the fit stops
 def learned_rates(batch: Batch, trust: Array, prior: Array, pseudo_items: Array, max_iter: int) -> Array:
     """(S, K) rates, from the initial class priors; those of sources that give probabilities are those of `batch`."""
     layout, K = batch.layout, batch.layout.n_classes
-    if not batch.hard or len(np.unique(layout.root[trust > 0])) < MIN_SOURCES:
+    learned = _gives_labels(batch)
+    if not learned.any() or len(np.unique(layout.root[trust > 0])) < MIN_SOURCES:
         return layout.confusion
-    learned = np.zeros(layout.n_sources, dtype=bool)
-    learned[batch.hard] = True
     entries = batch.matrix.tocoo()
     source = layout.source_of[entries.col]
     # labelled items are already among the counts
@@ -57,3 +56,12 @@ def learned_rates(batch: Batch, trust: Array, prior: Array, pseudo_items: Array,
     fit = dawid_skene(problem, DawidSkeneParams(prior, layout.confusion), tol=TOL, max_iter=max_iter).run
     assert fit is not None
     return np.where(learned[layout.source_of, None], fit.params.confusion, layout.confusion)
+
+
+def _gives_labels(batch: Batch) -> np.ndarray:
+    """(J,) sources with one symbol for each item, also as probabilities of zero and one that are read as symbols."""
+    out = np.ones(batch.layout.n_sources, dtype=bool)
+    for j in batch.soft:
+        responses = batch.answers.responses[j]
+        out[j] = batch.class_probabilities(j) is None and bool(((responses == 0) | (responses == 1)).all())
+    return out

@@ -95,7 +95,7 @@ class RuleShares:
         spread[:, np.arange(K), np.arange(K)] += q
         moved = batch.expected((w[:, None, None] * spread).reshape(-1, K * K).T).reshape(-1, K, K)  # (S, k, k')
         for j in batch.soft:
-            if batch._class_probabilities(j) is not None:
+            if batch.class_probabilities(j) is not None:
                 moved[layout.slices[j]] = 0.0  # these probabilities are used as they are
         trust = self.trust[layout.source_of][:, None, None]
         gradient = trust * moved / self.rates[:, :, None] / self.p
