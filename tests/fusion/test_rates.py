@@ -133,7 +133,7 @@ def test_declared_copies_change_no_rates_or_posteriors(blank):
 
 
 def test_the_rule_has_the_posteriors_of_the_fit_where_copies_answer_different_items():
-    drawn = panel(replace(CELL, n_items=300), 4)
+    drawn = panel(replace(CELL, n_items=300), 5)
     answers = {name: values.astype(object) for name, values in drawn.answers.items()}
     answers["copy"] = answers["s1"].copy()
     answers["copy"][::2], answers["s1"][1::2] = None, None
