@@ -40,7 +40,7 @@ def shares_of(drawn, weight=None, known=None, rates=None):
         pseudo_items=PSEUDO,
         tol=1e-13,
     ).prior
-    return RuleShares(marginals, TRUST, prior, PSEUDO, N_HISTOGRAM)
+    return RuleShares(marginals, TRUST, prior, marginals.layout.confusion, PSEUDO, N_HISTOGRAM)
 
 
 @pytest.mark.parametrize("labelled", [False, True])

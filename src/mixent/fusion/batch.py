@@ -201,19 +201,19 @@ class Batch:
     def product(self, trust: Array, confusion: Array | None = None) -> Array:
         """(P, K) sum over the sources of trust times log-likelihood ratio, source by source to save memory."""
         A = self.layout.confusion if confusion is None else confusion
-        if self.is_sparse and self._copy_scale is None:
+        if self.is_sparse and self.copy_scale is None:
             return self.matrix @ (trust[self.layout.source_of, None] * np.log(A / self.layout.pooled[:, None]))
         out = np.zeros((self.n_patterns, self.layout.n_classes))
         term = np.empty_like(out)
         for j, responses in enumerate(self.answers.responses):
             term[:] = 0.0
             self._evidence_of(j, responses, A[self.layout.slices[j]], term)
-            term *= trust[j] if self._copy_scale is None else trust[j] * self._copy_scale[j][:, None]
+            term *= trust[j] if self.copy_scale is None else trust[j] * self.copy_scale[j][:, None]
             out += term
         return out
 
     @cached_property
-    def _copy_scale(self) -> Array | None:
+    def copy_scale(self) -> Array | None:
         """(J, P) factors of copies: those with an answer share the vote of their group. None without copies."""
         layout = self.layout
         if len(np.unique(layout.root)) == layout.n_sources:
@@ -226,7 +226,7 @@ class Batch:
     def product_evidence(self, confusion: Array | None = None) -> Array:
         """(J, P, K) evidence for product rules: the copies with an answer share the vote of their group."""
         evidence = self.evidence(confusion)
-        return evidence if self._copy_scale is None else evidence * self._copy_scale[:, :, None]
+        return evidence if self.copy_scale is None else evidence * self.copy_scale[:, :, None]
 
     @cached_property
     def ratio(self) -> Array:
@@ -258,7 +258,7 @@ class Batch:
             answered = responses >= 0
             out[answered] = np.log(ratio)[responses[answered]]
             return
-        direct = self._class_probabilities(j)
+        direct = self.class_probabilities(j)
         if direct is None:
             np.log(np.maximum(responses @ ratio, MIN_PROBABILITY), out=out)
         else:
@@ -275,7 +275,7 @@ class Batch:
         if not self.answered[j].all():
             out[~self.answered[j]] = 0.0
 
-    def _class_probabilities(self, j: int) -> tuple[list[int], Array] | None:
+    def class_probabilities(self, j: int) -> tuple[list[int], Array] | None:
         """Indices of the classes of a source's probabilities, and its training priors of them.
 
         None where the symbols are not the classes, so that the confusion matrix is used instead.

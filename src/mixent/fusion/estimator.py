@@ -57,16 +57,17 @@ class Fuser(Estimator):
       batch and the calibrated one (4.13; called information-theoretic in [1]_). R is convex, and `gap_` is an upper
       bound on the distance to its minimum. Of its many minimizers, the one of largest entropy is returned.
     * "pool": -R over one trust weight for each source. "discounted" computes the trust weights from the correlations of
-      pairs of sources, and minimizes R close to them.
+      pairs of sources, and minimizes R close to them. If the sources are not significantly dependent, and are at least
+      three, it then re-estimates the confusion matrices of those that give labels: a row of a calibration counts as
+      much as five items, and all rows at least as much as all items.
     * "dawid-skene": the log-likelihood of the batch over the class priors and the confusion matrices [3]_, with the
       calibration counts as Dirichlet priors.
     * "majority", "sum" and "product" are fixed rules [4]_; "trimmed-mean" is a mean without the extremes.
     * "auto" leaves out a source whose answers turn out to be random, and re-estimates the confusion matrix of any other
-      faulty source from the batch (`faults_`). If the calibrations are assumptions, it uses the model of the sources
-      with the best predictions of held-out answers ("dawid-skene", "equal", "one-coin" or "hierarchical"), and
-      calibrates the posteriors by these answers; a single source is returned as it is. Otherwise it uses "discounted"
-      if the sources agree significantly more often than their confusion matrices imply, and "ml-product" if they do
-      not.
+      faulty source from the batch (`faults_`). Then it uses "discounted", unless the calibrations are assumptions: in
+      this case it uses the model of the sources with the best predictions of held-out answers ("dawid-skene", "equal",
+      "one-coin" or "hierarchical"), and calibrates the posteriors by these answers; a single source is returned as it
+      is. Labelled items are used in such a model if it then predicts held-out labels better.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ class Fuser(Estimator):
         estimated weight in "pool" and "discounted"; None for methods without weights.
     confusion_ : dict of name -> (K, V) array
         Confusion matrix of each source, from its calibration and the labelled items; estimated from the batch by
-        "dawid-skene" and if the calibrations are assumptions.
+        "dawid-skene" and if the calibrations are assumptions, and in part by "discounted" for sources that give labels.
     dependence_ : Dependence
         Dependence of pairs of sources: `z`, `correlation` (shrunk towards that of all pairs), and `n_effective`, the
         effective number of independent sources.
@@ -396,7 +397,7 @@ class Fuser(Estimator):
             original, tests = repaired(original, result), lambda: result
         fitted = with_labels(original)
         _refuse_unseen_class(fitted)
-        task = self._task(replace(original, layout=fitted), settings, original.layout.counts)
+        task = self._task(replace(original, layout=fitted), settings, original.layout)
         fit = METHODS[self.method](task)
         self.__dict__.pop("_new_items", None)
         self._first_layout, self._batch = layout, batch
@@ -405,9 +406,9 @@ class Fuser(Estimator):
         if message:
             warn(message, ConvergenceWarning)
 
-    def _task(self, batch: Batch, settings: Settings, counts: Array) -> Task:
+    def _task(self, batch: Batch, settings: Settings, calibrated: Layout) -> Task:
         diagnosis = Diagnosis(all_marginals(batch))
-        return Task(batch, diagnosis.marginals, settings, lambda: diagnosis.dependence, counts)
+        return Task(batch, diagnosis.marginals, settings, lambda: diagnosis.dependence, calibrated)
 
     def _set_fit(self, task: Task, fit: Fit, tests: Callable[[], SourceTests]) -> None:
         batch, layout = task.batch, task.batch.layout
@@ -583,7 +584,7 @@ class Fuser(Estimator):
         """
         check_is_fitted(self, "rule_")
         batch = self._new(window)
-        task = self._task(batch, self._settings(self._fitted_layout), self._fitted_layout.counts)
+        task = self._task(batch, self._settings(self._fitted_layout), self._fitted_layout)
         self.rule_ = self.rule_.with_prior(window_prior(task, self.method_, self.rule_))
         self.prior_ = self.rule_.prior
         original = Batch(self._first_layout, batch.answers, batch.weight, batch.labels, batch.pattern_of)

@@ -28,8 +28,10 @@ REASONS = {  # why "auto" chose a method
     ),
     "dawid-skene": f"{ASSUMED}, so the confusion matrices are estimated from the batch",
     "product": "a single source without calibration is returned as it is",
-    "discounted": "the sources agree more often than independent sources should, so each has a trust weight",
-    "ml-product": "the sources do not agree significantly more often than independent sources should",
+    "discounted": (
+        "the sources are calibrated, and each has a trust weight, which is smaller if it agrees with others more often "
+        "than independent sources should"
+    ),
 }
 
 

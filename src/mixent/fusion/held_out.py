@@ -30,6 +30,13 @@ class HeldOut:
     rates: Array  # (K, m) of the answer in each class
     weight: Array  # (m,)
     item: np.ndarray  # (m,)
+    is_label: np.ndarray  # (m,) whether it is the label of an item
+
+    @property
+    def of_labels(self) -> HeldOut:
+        """The predictions of labels alone."""
+        use = self.is_label
+        return HeldOut(self.log_joint[:, use], self.rates[:, use], self.weight[use], self.item[use], use[use])
 
     def log_prob(self, power: float) -> Array:
         """(m,) log-probabilities of the answers, with the posteriors raised to this power."""
@@ -105,10 +112,15 @@ class Folds:
         """Whether any items have several answers."""
         return bool(self.tested)
 
-    def held_out(self, model: Callable[[Crowd], Model]) -> HeldOut:
-        """Predictions of the answers and labels of all folds; a label is an answer without errors."""
+    def held_out(self, model: Callable[[Crowd], Model], labels: bool = True) -> HeldOut:
+        """Predictions of the answers and labels of all folds; a label is an answer without errors.
+
+        Where `labels` is False, the labels that are not held out are not used.
+        """
         answers, log_joint, rates, rows, weights = self.crowd.answers, [], [], [], []
         for train, test, labelled in self.tested:
+            if not labels:
+                train = replace(train, labels=np.full_like(train.labels, -1))
             fitted = model(replace(self.crowd, answers=train))
             rows += [self.row[test], labelled]
             log_joint.append(train.log_joint(fitted.weights, np.log(fitted.prior))[:, np.concatenate(rows[-2:])])
@@ -116,7 +128,8 @@ class Folds:
             weights += [self.value[test], np.ones(len(labelled))]
         row = np.concatenate(rows)
         weight = answers.weight[row] * np.concatenate(weights)
-        return HeldOut(np.concatenate(log_joint, axis=1), np.concatenate(rates, axis=1), weight, row)
+        is_label = np.repeat(np.arange(len(rows)) % 2 == 1, [len(part) for part in rows])
+        return HeldOut(np.concatenate(log_joint, axis=1), np.concatenate(rates, axis=1), weight, row, is_label)
 
 
 def _positions(row: np.ndarray, rank: np.ndarray) -> np.ndarray:

@@ -205,7 +205,7 @@ def _stated(layout: Layout, batch: Batch) -> list[str]:
     direct = [
         j
         for j in batch.soft
-        if j not in layout.relearned and j not in batch.calibrated_on_labels and batch._class_probabilities(j)
+        if j not in layout.relearned and j not in batch.calibrated_on_labels and batch.class_probabilities(j)
     ]
     calibrations = {layout.names[j]: layout.calibrations[j] for j in direct}
     return [*unreliable(calibrations), *_of_sums(calibrations)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,21 +15,23 @@ from mixent.core.arrays import Array, log_sum_exp
 from mixent.core.driver import Run, Stop, run
 from mixent.core.executors import Serial, Threads
 from mixent.fusion.batch import Batch
-from mixent.fusion.batch_priors import Marginals
+from mixent.fusion.batch_priors import Marginals, all_marginals
 from mixent.fusion.crowd_models import MIN_ROWS, Crowd, candidates, dawid_skene_model
-from mixent.fusion.crowds import choose
+from mixent.fusion.crowds import choose, choose_with_labels
 from mixent.fusion.dependence import Dependence
 from mixent.fusion.discounts import Pairs
 from mixent.fusion.frozen import FrozenRule, LogLinear, Mean, MeanRatio, Tempered, Vote, Weighted
 from mixent.fusion.newton import second_order
 from mixent.fusion.pool import discounted, fit_pool
 from mixent.fusion.problem import MinDivergence, Rule
+from mixent.fusion.rates import learned_rates
 from mixent.fusion.rules import TOL, Fused, ItemAnswers, composite, ml_product, ml_sum
+from mixent.fusion.sources import Layout
 from mixent.maxent.blocks import RowBlocks
 
 MIN_PATTERNS_FOR_THREADS = 20_000  # with fewer patterns, threads cost more time than they save
 MAX_SAMPLE = 20_000  # items that trust weights are estimated from
-PSEUDO_ITEMS = 2.0  # items at the reference priors that "auto" adds, to avoid extreme priors of small batches
+PSEUDO_ITEMS = 2.0  # items at the reference priors that are added, to avoid extreme priors of small batches
 OVERALL_Z = 1.64  # critical value of all pairs combined, for a false positive rate of 5 %
 COPY = 0.99  # correlation of the answers of copies
 PAIR_LEVEL = 0.01  # false positive rate of the tests of single pairs, over all of them
@@ -68,7 +71,7 @@ class Task:
     marginals: Marginals
     settings: Settings
     dependence: Callable[[], Dependence]
-    counts: Array  # (S, K) of the calibrations, without the labelled items of the batch
+    calibrated: Layout  # without the labelled items of the batch
 
     @property
     def share(self) -> Array:
@@ -77,6 +80,11 @@ class Task:
     @property
     def confusion(self) -> Array:
         return self.batch.layout.confusion
+
+    @cached_property
+    def histogram_covariance(self) -> Array:
+        """(K, K) covariance of the composite-likelihood estimate of the class priors."""
+        return self.marginals.covariance(self.dependence().correlation)
 
 
 def _fit(task: Task, method: str, rule: FrozenRule, result: Run | None = None, **more: Any) -> Fit:
@@ -107,8 +115,8 @@ def _product(task: Task) -> Fit:
     return _fit(task, "product", Weighted(task.share, task.settings.prior, task.confusion))
 
 
-def _ml_product(task: Task, pseudo_items: float = 0.0) -> Fit:
-    fused = _ml_priors(task, task.batch.ratio, pseudo_items * task.settings.prior)
+def _ml_product(task: Task) -> Fit:
+    fused = _ml_priors(task, task.batch.ratio, np.zeros(task.batch.layout.n_classes))
     return _fit(task, "ml-product", Weighted(task.share, floored(fused.prior), task.confusion), fused.run)
 
 
@@ -228,8 +236,15 @@ def _discounted(task: Task) -> Fit:
         layout.root,
         _excess(sample),
     )
-    rule = Weighted(pool.trust, stabilized_prior(task, pool.trust), task.confusion)
-    return _fit(task, "discounted", rule, objective=-pool.divergence / sample.weight.sum())
+    prior, rates = stabilized_prior(task, pool.trust, task.confusion), task.confusion
+    if not dependent(dependence, np.unique(layout.root)):
+        items, weight = _pseudo_items(task)
+        weight = weight * float(sample.weight.sum() / batch.weight.sum())
+        rates = learned_rates(sample, pool.trust, prior, (items, weight), task.settings.max_iter)
+        prior = stabilized_prior(task, pool.trust, rates)
+    rule = Weighted(pool.trust, prior, rates)
+    objective = -pool.divergence / float(sample.weight.sum())
+    return _fit(task, "discounted", rule, objective=objective, confusion=rates)
 
 
 def _excess(batch: Batch) -> float:
@@ -240,29 +255,39 @@ def _excess(batch: Batch) -> float:
     return float(batch.weight.sum() * np.average(excess, weights=layout.share))
 
 
-def stabilized_prior(task: Task, trust: Array) -> Array:
-    """Class priors by EM with these trust weights, stabilized by the composite-likelihood estimate.
+def stabilized_prior(task: Task, trust: Array, rates: Array) -> Array:
+    """Class priors by EM with these trust weights and rates, stabilized by the composite-likelihood estimate.
 
     The estimate by EM is more precise, but valid only if the weighted evidence consists of likelihood ratios; the
     composite estimate depends on neither the trust weights nor the dependence between the sources, and enters as
     pseudo-items. Where it contradicts that of EM, which then may have starved a class, and the reference priors less,
     the reference priors are returned.
     """
-    batch, marginals, reference = task.batch, task.marginals, task.settings.prior
-    covariance = marginals.covariance(task.dependence().correlation)
-    ratio, pseudo_items = batch.product(trust), PSEUDO_ITEMS * reference
-    if marginals.prefers(reference, _ml_priors(task, ratio, pseudo_items).prior, covariance):
+    batch, reference = task.batch, task.settings.prior
+    ratio = batch.product(trust, rates)
+    of_rule = _ml_priors(task, ratio, PSEUDO_ITEMS * reference).prior
+    if task.marginals.prefers(reference, of_rule, task.histogram_covariance):
         return floored(reference)
-    items, weight = marginals.pseudo_items(covariance)
+    items, weight = _pseudo_items(task)
     fused = ml_product(
         np.concatenate([ratio, items]),
         np.concatenate([batch.weight, weight]),
         reference,
         labels=np.concatenate([batch.labels, np.full(len(weight), -1)]),
-        pseudo_items=pseudo_items,
         max_iter=task.settings.max_iter,
     )
     return floored(fused.prior)
+
+
+def _pseudo_items(task: Task) -> tuple[Array, Array]:
+    """Items with the information of the composite-likelihood estimate, and two at the reference priors.
+
+    Log-likelihood ratios (3 K, K) and weights (3 K,).
+    """
+    ratio, weight = task.marginals.pseudo_items(task.histogram_covariance)
+    reference = task.settings.prior
+    certain = ratio[: len(reference)]
+    return np.concatenate([ratio, certain]), np.concatenate([weight, PSEUDO_ITEMS * reference])
 
 
 def sampled(batch: Batch) -> Batch:
@@ -289,7 +314,7 @@ def window_prior(task: Task, method: str, rule: FrozenRule) -> Array:
         return rule.prior
     if method in ("pool", "discounted"):
         assert isinstance(rule, Weighted)
-        return task.marginals.prior if method == "pool" else stabilized_prior(task, rule.trust)
+        return task.marginals.prior if method == "pool" else stabilized_prior(task, rule.trust, rule.confusion)
     if isinstance(rule, (Mean, MeanRatio)):
         return _with_means(task, composite if isinstance(rule, Mean) else ml_sum).prior
     if isinstance(rule, Tempered):
@@ -310,7 +335,7 @@ def _dawid_skene(task: Task) -> Fit:
 
 
 def crowd(task: Task) -> Fit:
-    """Sources without calibrations: the model with the best predictions of held-out answers.
+    """Sources without calibrations: the model with the best predictions of held-out answers, and of held-out labels.
 
     A single source is returned as it is, with the assumed accuracy.
     """
@@ -318,7 +343,12 @@ def crowd(task: Task) -> Fit:
     if len(np.unique(layout.root[task.batch.answered.any(axis=1)])) == 1:
         even = np.full(layout.n_classes, 1 / layout.n_classes)
         return _product(replace(task, settings=replace(task.settings, prior=even)))
-    choice = choose(_crowd(task), candidates(layout))
+    labels = task.batch.labels
+    batch = replace(task.batch, layout=task.calibrated, labels=np.full_like(labels, -1))
+    without = replace(task, batch=batch, marginals=all_marginals(batch))
+    choice = choose(_crowd(without), candidates(layout))
+    if (labels >= 0).any():
+        choice = choose_with_labels(_crowd(task), choice)
     model = choice.model
     rule = Tempered(model.weights, floored(model.prior), choice.power)
     return _fit(task, choice.name, rule, model.run, confusion=model.rates, evidence=choice.evidence[choice.name])
@@ -326,16 +356,19 @@ def crowd(task: Task) -> Fit:
 
 def _crowd(task: Task) -> Crowd:
     answers = ItemAnswers(task.batch.matrix, task.batch.weight, task.batch.labels)
-    return Crowd(task.batch.layout, answers, task.counts, task.marginals.interior_prior, task.settings.max_iter)
+    return Crowd(
+        task.batch.layout, answers, task.calibrated.counts, task.marginals.interior_prior, task.settings.max_iter
+    )
 
 
 def _auto(task: Task) -> Fit:
-    """The product rule if the sources are not significantly dependent given the class, otherwise discounts."""
-    layout = task.batch.layout
-    originals = np.unique(layout.root)
-    if np.median([layout.calibrations[j].n_rows[layout.calibrations[j].seen].min() for j in originals]) < MIN_ROWS:
-        return crowd(task)  # the calibrations are assumptions: estimate the confusion matrices from the batch
-    return _discounted(task) if dependent(task.dependence(), originals) else _ml_product(task, PSEUDO_ITEMS)
+    """A model of a crowd if the calibrations are assumptions, otherwise discounts.
+
+    The labelled items of the batch are not counted, so that they do not change the kind of the model.
+    """
+    layout = task.calibrated
+    n_rows = [calibration.n_rows[calibration.seen].mean() for calibration in layout.calibrations]
+    return crowd(task) if np.median(np.array(n_rows)[np.unique(layout.root)]) < MIN_ROWS else _discounted(task)
 
 
 def dependent(dependence: Dependence, originals: np.ndarray) -> bool:

@@ -199,6 +199,7 @@ class ItemAnswers:
     matrix: Any  # (n, S) sparse
     weight: Array  # (n,)
     labels: np.ndarray  # (n,) index of the class, -1 for unlabelled items
+    evidence: Array | None = None  # (n, K) fixed log-likelihood ratios of further answers
 
     @cached_property
     def transposed(self) -> Any:
@@ -207,6 +208,8 @@ class ItemAnswers:
     def log_joint(self, table: Array, log_prior: Array) -> Array:
         """(K, n) log p(k, answers), from weights (S, K) of the answers; labelled items exclude all other classes."""
         joint = np.ascontiguousarray((self.matrix @ table).T) + log_prior[:, None]
+        if self.evidence is not None:
+            joint += self.evidence.T
         labelled = np.flatnonzero(self.labels >= 0)
         if len(labelled):
             own = joint[self.labels[labelled], labelled]

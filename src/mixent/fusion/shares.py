@@ -10,6 +10,7 @@ those of the histogram estimate. Items are independent, so that the variance is 
 The estimate itself depends on the trust weights, whereas h does not: the square of the difference d of the two, as far
 as it exceeds its own variance D, is a third part of the variance,  max(0, 1 - (K - 1) / d^T D^-1 d) d d^T.
 
+The re-estimated rates of "discounted" are treated as those of the calibrations, with the sampling errors of these.
 "discounted" fits its trust weights at h, and p follows h in part: between the variance at fixed trust weights and that
 of h, the mean of the two is used. "ml-product" is biased if the sources are dependent: its mean squared error is then
 that of h plus  d d^T.
@@ -38,10 +39,11 @@ def estimated_shares(task: Task, method: str, rule: FrozenRule, confidence: floa
     if not isinstance(rule, Weighted) or method not in ("discounted", "ml-product"):
         return marginals.estimate(dependence.correlation, confidence)
     if method == "discounted":
-        n_histogram = marginals.n_equivalent(marginals.covariance(dependence.correlation))
-        shares = RuleShares(marginals, rule.trust, rule.prior, PSEUDO_ITEMS * task.settings.prior, n_histogram)
+        pseudo_items = PSEUDO_ITEMS * task.settings.prior
+        n_histogram = marginals.n_equivalent(task.histogram_covariance)
+        shares = RuleShares(marginals, rule.trust, rule.prior, rule.confusion, pseudo_items, n_histogram)
         return shares.estimate(dependence.correlation, confidence, of_histogram=0.5)
-    shares = RuleShares(marginals, rule.trust, rule.prior, task.settings.pseudo_items * task.settings.prior)
+    shares = RuleShares(marginals, rule.trust, rule.prior, rule.confusion, np.zeros_like(rule.prior))
     biased = dependent(dependence, np.unique(task.batch.layout.root))
     return shares.estimate(dependence.correlation, confidence, of_histogram=float(biased))
 
@@ -53,6 +55,7 @@ class RuleShares:
     marginals: Marginals
     trust: Array  # (J,)
     prior: Array  # (K,)
+    rates: Array  # (S, K) of the rule
     pseudo_items: Array  # (K,) a
     n_histogram: Array | float = 0.0  # (K,) n
 
@@ -64,7 +67,7 @@ class RuleShares:
     def posterior(self) -> Array:
         """(P, K) q; one for the class of a labelled item."""
         batch = self.marginals.batch
-        q = posterior_of(batch.product(self.trust) + np.log(self.p))
+        q = posterior_of(batch.product(self.trust, self.rates) + np.log(self.p))
         labelled = np.flatnonzero(batch.labels >= 0)
         q[labelled] = np.eye(len(self.p))[batch.labels[labelled]]
         return q
@@ -99,10 +102,10 @@ class RuleShares:
         spread[:, np.arange(K), np.arange(K)] += q
         change = batch.expected((w[:, None, None] * spread).reshape(-1, K * K).T).reshape(-1, K, K)  # (S, k, k')
         for j in batch.soft:
-            if batch._class_probabilities(j) is not None:
+            if batch.class_probabilities(j) is not None:
                 change[layout.slices[j]] = 0.0  # these probabilities are used as they are
         trust = self.trust[layout.source_of][:, None, None]
-        gradient = trust * change / layout.confusion[:, :, None] / self.p
+        gradient = trust * change / self.rates[:, :, None] / self.p
         histogram = np.moveaxis(self.marginals.rate_derivative, 0, 2) * self.histogram_weight
         return np.moveaxis((gradient + histogram) @ self.inverse, 2, 0)
 

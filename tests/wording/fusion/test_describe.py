@@ -24,7 +24,10 @@ def test_sources_without_calibration_are_not_said_to_agree():
 
 def test_the_method_and_the_reason_for_it():
     text = " ".join(str(Fuser(SOURCES).fit(VOTES).summary()).split())
-    reason = "the sources agree more often than independent sources should, so each has a trust weight"
+    reason = (
+        "the sources are calibrated, and each has a trust weight, which is smaller if it agrees with others more often "
+        "than independent sources should"
+    )
     assert f"Method: discounted (chosen automatically: {reason})." in text
     assert "Method: product. " in " ".join(str(Fuser(SOURCES, method="product").fit(VOTES).summary()).split())
 
