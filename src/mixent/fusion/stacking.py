@@ -21,7 +21,7 @@ spreads s with their evidence, the density of c under N(g, A + S), where g is th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -99,25 +99,36 @@ def stack(batch: Batch, discounts: Array, prior: Array) -> Stacked:
     """Weights (J,) of the sources of a batch, from their discounts and the class priors (K,) of the batch.
 
     Copies with the same original have one weight, divided equally. Weights with a larger sum than the discounts are
-    scaled to that sum, because the maximum depends on the calibrations of all sources being right.
+    scaled to that sum, because the maximum depends on the calibrations of all sources being right. Sources without
+    evidence keep their discounts.
     """
     layout = batch.layout
-    _, first, group = np.unique(layout.root, return_index=True, return_inverse=True)
+    used, first, group = np.unique(layout.root, return_index=True, return_inverse=True)
     evidence = batch.product_evidence()
     evidence -= evidence.mean(axis=2, keepdims=True)
-    scores = np.zeros((len(first), *evidence.shape[1:]))
+    scores = np.zeros((len(used), *evidence.shape[1:]))
     np.add.at(scores, group, layout.share[:, None, None] * evidence)
-    discounts = np.bincount(group, discounts, minlength=len(first))
-    weight = batch.weight / batch.weight.sum()
+    trust = np.bincount(group, discounts, minlength=len(used)).astype(float)
+    used = np.flatnonzero(np.abs(scores).max(axis=(1, 2), initial=0.0) > 0)
+    if not len(used):
+        return Stacked(discounts, 0.0, 0.0)
+    found = _stack(scores[used], trust[used], prior, batch, layout.n_rows[first[used]])
+    trust[used] = found.trust
+    return replace(found, trust=trust[group] * layout.share)
+
+
+def _stack(scores: Array, discounts: Array, prior: Array, batch: Batch, n_rows: Array) -> Stacked:
+    """Weights (G,) of groups of copies with these scores (G, n, K)."""
+    n = batch.weight.sum()
+    weight = batch.weight / n
     means, variances = _own_means(scores, weight, prior, batch.labels)
     unlabelled = float(weight @ (batch.labels < 0))
-    errors = unlabelled**2 * (prior**2 * variances / np.maximum(layout.n_rows[first], 1.0)).sum(axis=1)
+    errors = unlabelled**2 * (prior**2 * variances / np.maximum(n_rows, 1.0)).sum(axis=1)
     centre = 0.5 * (discounts + discounts.mean())
     slope, hessian = _curvature(scores, weight, prior, centre)
-    means = slope + shrunk_residual(means - slope, hessian, np.diag(errors) + hessian / batch.weight.sum(), centre)
+    means = slope + shrunk_residual(means - slope, hessian, np.diag(errors) + hessian / n, centre)
     found = StackingProblem(scores, weight, prior, means, centre, hessian).solve()
-    trust = found.trust * min(1.0, discounts.sum() / max(found.trust.sum(), 1e-300))
-    return Stacked(trust[group] * layout.share, found.objective, found.gradient_norm)
+    return replace(found, trust=found.trust * min(1.0, discounts.sum() / max(found.trust.sum(), 1e-300)))
 
 
 def shrunk_residual(residual: Array, hessian: Array, noise: Array, centre: Array) -> Array:
@@ -153,7 +164,7 @@ def _own_means(scores: Array, weight: Array, prior: Array, labels: np.ndarray) -
 
 
 def _curvature(scores: Array, weight: Array, prior: Array, trust: Array) -> tuple[Array, Array]:
-    """Gradient (G,) and Hessian (G, G) of the mean log-normalizer at these weights, with offsets that fit the priors."""
+    """Gradient (G,) and Hessian (G, G) of the mean log-normalizer at these weights, maximized over the offsets."""
     logits = np.einsum("j,jnk->nk", trust, scores)
     q = posterior_of(logits + _offsets(logits, weight, prior))
     mass = q * weight[:, None]
