@@ -8,7 +8,7 @@ from mixent.fusion import Calibration, Source
 from mixent.fusion.methods import METHODS as BY_NAME
 
 METHODS = tuple(BY_NAME)
-SEARCHED = ("pool", "discounted")  # their line searches end where rounding says
+SEARCHED = ("pool", "discounted", "stacking")  # their line searches end where rounding says
 
 
 @dataclass(frozen=True)

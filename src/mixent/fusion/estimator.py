@@ -60,6 +60,9 @@ class Fuser(Estimator):
       pairs of sources, and minimizes R close to them. If the sources are not significantly dependent, and are at least
       three, it then re-estimates the confusion matrices of those that give labels: a row of a calibration counts as
       much as five items, and all rows at least as much as all items.
+    * "stacking" (experimental): the log-likelihood of logistic stacking over one weight for each source, near these
+      discounts. Only its linear term needs labels; it is estimated from each source's own posteriors and the class
+      priors of the batch.
     * "dawid-skene": the log-likelihood of the batch over the class priors and the confusion matrices [3]_, with the
       calibration counts as Dirichlet priors.
     * "majority", "sum" and "product" are fixed rules [4]_; "trimmed-mean" is a mean without the extremes.
@@ -75,7 +78,7 @@ class Fuser(Estimator):
         The sources. None: every column of the table is a source without calibration, which is assumed to be correct
         more often than not, see `Calibration.guess`.
     method : {"auto", "majority", "sum", "product", "ml-product", "ml-sum", "composite", "min-divergence", "pool", \
-"discounted", "trimmed-mean", "dawid-skene"}, default="auto"
+"discounted", "stacking", "trimmed-mean", "dawid-skene"}, default="auto"
         Method of combination, see above.
     class_prior : "training", "uniform", (K,) array or dict of label -> probability, default="training"
         A list or an array is in the order of the classes of the calibrations, which must be the same for all of them.
@@ -120,7 +123,7 @@ class Fuser(Estimator):
         The fitted rule, used by `predict_proba`.
     trust_ : dict of name -> float, or None
         Exponent of the likelihood ratio of each source in the posteriors: the share of a vote in product rules, an
-        estimated weight in "pool" and "discounted"; None for methods without weights.
+        estimated weight in "pool", "discounted" and "stacking"; None for methods without weights.
     confusion_ : dict of name -> (K, V) array
         Confusion matrix of each source, from its calibration and the labelled items; estimated from the batch by
         "dawid-skene" and if the calibrations are assumptions, and in part by "discounted" for sources that give labels.

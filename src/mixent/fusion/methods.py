@@ -27,6 +27,7 @@ from mixent.fusion.problem import MinDivergence, Rule
 from mixent.fusion.rates import learned_rates
 from mixent.fusion.rules import TOL, Fused, ItemAnswers, composite, ml_product, ml_sum
 from mixent.fusion.sources import Layout
+from mixent.fusion.stacking import stack
 from mixent.maxent.blocks import RowBlocks
 
 MIN_PATTERNS_FOR_THREADS = 20_000  # with fewer patterns, threads cost more time than they save
@@ -247,6 +248,15 @@ def _discounted(task: Task) -> Fit:
     return _fit(task, "discounted", rule, objective=objective, confusion=rates)
 
 
+def _stacking(task: Task) -> Fit:
+    """Label-free stacking, around the discounts and at their class priors."""
+    rule = _discounted(task).rule
+    assert isinstance(rule, Weighted)
+    stacked = stack(sampled(task.batch), rule.trust, rule.prior)
+    rule = replace(rule, trust=stacked.trust, confusion=task.confusion)
+    return _fit(task, "stacking", rule, objective=stacked.objective)
+
+
 def _excess(batch: Batch) -> float:
     """Expected R of the true posteriors, with rates counted on n_k rows: n (V - 1) / (2 n_k) for V symbols."""
     layout = batch.layout
@@ -396,5 +406,6 @@ METHODS: dict[str, Callable[[Task], Fit]] = {
     "min-divergence": _min_divergence,
     "pool": _pool,
     "discounted": _discounted,
+    "stacking": _stacking,
     "dawid-skene": _dawid_skene,
 }
