@@ -87,10 +87,10 @@ def test_exact_means_are_kept_and_unknown_ones_are_those_of_the_centre():
     rng = np.random.default_rng(0)
     root = rng.normal(size=(5, 5))
     hessian, residual = root @ root.T + np.eye(5), rng.normal(size=5)
-    centre = np.ones(5)
-    kept = shrunk_residual(residual, hessian, 1e-12 * np.eye(5), centre)
+    center = np.ones(5)
+    kept = shrunk_residual(residual, hessian, 1e-12 * np.eye(5), center)
     np.testing.assert_allclose(kept, residual, rtol=1e-6)
-    assert np.abs(shrunk_residual(residual, hessian, 1e9 * np.eye(5), centre)).max() < 1e-5
+    assert np.abs(shrunk_residual(residual, hessian, 1e9 * np.eye(5), center)).max() < 1e-5
 
 
 def test_independent_sources_have_weights_near_one():

@@ -214,20 +214,20 @@ def _stated(layout: Layout, batch: Batch) -> list[str]:
 def unreliable(calibrations: Mapping[str, Calibration]) -> list[str]:
     """Sources whose probabilities differ significantly from calibrated ones on the rows (Bonferroni)."""
     tested = {name: c.reliability for name, c in calibrations.items() if c.reliability is not None}
-    found = {name: test for name, test in tested.items() if test.p_value < SIGNIFICANT / len(tested)}
+    rejected = {name: test for name, test in tested.items() if test.p_value < SIGNIFICANT / len(tested)}
     out = [
         f"source {name!r} {test}; its probabilities are "
         f"{'used as stated' if calibrations[name].scale is None else 'rescaled'}"
-        for name, test in found.items()
+        for name, test in rejected.items()
     ]
     if len(out) <= MAX_STATED:
         return out
-    first = min(found, key=lambda name: found[name].p_value)
-    n_scaled = sum(calibrations[name].scale is not None for name in found)
-    action = "they are rescaled" if n_scaled == len(found) else f"{n_scaled} of them are rescaled"
+    first = min(rejected, key=lambda name: rejected[name].p_value)
+    n_scaled = sum(calibrations[name].scale is not None for name in rejected)
+    action = "they are rescaled" if n_scaled == len(rejected) else f"{n_scaled} of them are rescaled"
     return [
         f"{len(out)} of {len(tested)} sources state probabilities that are not calibrated; {action}. Source {first!r} "
-        f"{found[first]}"
+        f"{rejected[first]}"
     ]
 
 

@@ -13,7 +13,7 @@ source alone at the priors of the batch, q_ij(k) ~ p_k exp x_ij(k), since the ev
 
 The sampling error of c has the covariance  S = diag(sum_k p_k^2 v_jk / n_jk) + H / n,  with v_jk the variance of the
 score of class k within the class, n_jk the calibration rows and H the Hessian of the second term. The weights would
-amplify it where sources are correlated. So they have a normal prior around a centre m, the mean of the discounts of
+amplify it where sources are correlated. So they have a normal prior around a center m, the mean of the discounts of
 `discounts` and of their average, which corresponds to a prior covariance  A = s^2 H H + SCALE_STD^2 (H m)(H m)^T  of c:
 s is the spread of the weights, and m may be scaled as a whole. c is replaced by its posterior mean, averaged over the
 spreads s with their evidence, the density of c under N(g, A + S), where g is the gradient of the second term at m.
@@ -31,7 +31,7 @@ from mixent.fusion.rules import posterior_of
 
 SPREADS = (0.0, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)  # s, prior standard deviations of the weights
 SCALE_STD = 0.7  # of a common factor of all weights
-RIDGE = 0.1  # of the weights around their centre, in units of the Hessian: keeps them finite for any c
+RIDGE = 0.1  # of the weights around their center, in units of the Hessian: keeps them finite for any c
 JITTER = 1e-6  # of the Hessian, for sources with identical evidence
 GRADIENT = 1e-7  # norm of the gradient at which the search ends
 MAX_STEPS = 1000
@@ -61,7 +61,7 @@ class StackingProblem:
     weight: Array  # (n,) w
     prior: Array  # (K,) p
     means: Array  # (G,) c
-    centre: Array  # (G,) m
+    center: Array  # (G,) m
     hessian: Array  # (G, G) H
 
     def value_and_gradient(self, params: Array) -> tuple[float, Array]:
@@ -71,9 +71,9 @@ class StackingProblem:
         logits = np.einsum("j,jnk->nk", trust, self.scores) + offset
         norm = log_sum_exp(logits, axis=1)
         mass = np.exp(logits - norm[:, None]) * self.weight[:, None]
-        pull = RIDGE * self.hessian @ (trust - self.centre)
-        value = self.prior @ offset + trust @ self.means - self.weight @ norm - 0.5 * pull @ (trust - self.centre)
-        slope = self.means - np.einsum("nk,jnk->j", mass, self.scores) - pull
+        penalty = RIDGE * self.hessian @ (trust - self.center)
+        value = self.prior @ offset + trust @ self.means - self.weight @ norm - 0.5 * penalty @ (trust - self.center)
+        slope = self.means - np.einsum("nk,jnk->j", mass, self.scores) - penalty
         return float(value), np.concatenate([slope, (self.prior - mass.sum(axis=0))[1:]])
 
     def solve(self) -> Stacked:
@@ -86,13 +86,13 @@ class StackingProblem:
 
         G, K = len(self.scores), len(self.prior)
         log_prior = np.log(self.prior)
-        start = np.concatenate([self.centre, log_prior[1:] - log_prior[0]])
+        start = np.concatenate([self.center, log_prior[1:] - log_prior[0]])
         bounds = [(0.0, None)] * G + [(None, None)] * (K - 1)
         options = {"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "ftol": 0.0, "gtol": GRADIENT}
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
-        value, gradient = self.value_and_gradient(found)
-        gradient[:G] = np.where(found[:G] > 0, gradient[:G], np.maximum(gradient[:G], 0.0))
-        return Stacked(found[:G], value, float(np.abs(gradient).max()))
+        solution = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+        value, gradient = self.value_and_gradient(solution)
+        gradient[:G] = np.where(solution[:G] > 0, gradient[:G], np.maximum(gradient[:G], 0.0))
+        return Stacked(solution[:G], value, float(np.abs(gradient).max()))
 
 
 def stack(batch: Batch, discounts: Array, prior: Array) -> Stacked:
@@ -112,9 +112,9 @@ def stack(batch: Batch, discounts: Array, prior: Array) -> Stacked:
     used = np.flatnonzero(np.abs(scores).max(axis=(1, 2), initial=0.0) > 0)
     if not len(used):
         return Stacked(discounts, 0.0, 0.0)
-    found = _stack(scores[used], trust[used], prior, batch, layout.n_rows[first[used]])
-    trust[used] = found.trust
-    return replace(found, trust=trust[group] * layout.share)
+    stacked = _stack(scores[used], trust[used], prior, batch, layout.n_rows[first[used]])
+    trust[used] = stacked.trust
+    return replace(stacked, trust=trust[group] * layout.share)
 
 
 def _stack(scores: Array, discounts: Array, prior: Array, batch: Batch, n_rows: Array) -> Stacked:
@@ -124,16 +124,16 @@ def _stack(scores: Array, discounts: Array, prior: Array, batch: Batch, n_rows: 
     means, variances = _own_means(scores, weight, prior, batch.labels)
     unlabelled = float(weight @ (batch.labels < 0))
     errors = unlabelled**2 * (prior**2 * variances / np.maximum(n_rows, 1.0)).sum(axis=1)
-    centre = 0.5 * (discounts + discounts.mean())
-    slope, hessian = _curvature(scores, weight, prior, centre)
-    means = slope + shrunk_residual(means - slope, hessian, np.diag(errors) + hessian / n, centre)
-    found = StackingProblem(scores, weight, prior, means, centre, hessian).solve()
-    return replace(found, trust=found.trust * min(1.0, discounts.sum() / max(found.trust.sum(), 1e-300)))
+    center = 0.5 * (discounts + discounts.mean())
+    slope, hessian = _curvature(scores, weight, prior, center)
+    means = slope + shrunk_residual(means - slope, hessian, np.diag(errors) + hessian / n, center)
+    stacked = StackingProblem(scores, weight, prior, means, center, hessian).solve()
+    return replace(stacked, trust=stacked.trust * min(1.0, discounts.sum() / max(stacked.trust.sum(), 1e-300)))
 
 
-def shrunk_residual(residual: Array, hessian: Array, noise: Array, centre: Array) -> Array:
+def shrunk_residual(residual: Array, hessian: Array, noise: Array, center: Array) -> Array:
     """(G,) posterior mean of  c - g  for the observed residual, averaged over the spreads of the weights."""
-    whole = hessian @ centre
+    whole = hessian @ center
     evidence, values = [], []
     for spread in SPREADS:
         signal = spread**2 * hessian @ hessian + SCALE_STD**2 * np.outer(whole, whole)
