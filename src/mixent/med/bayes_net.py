@@ -25,6 +25,7 @@ from mixent.med.tree_columns import CodedColumn, TreeColumns
 from mixent.show import Short
 
 MAX_CELLS = 10**5  # of the table of a column
+SMALL = 10**5  # entries of a feature matrix up to which it is dense: rows of a sparse one take longer to select
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class Net:
             for u in reversed(parents):
                 part = row_products(cells[u], part)
             parts.append(part)
-        return FeatureMatrix(hstack(parts, format="csr"))
+        phi = hstack(parts, format="csr")
+        return FeatureMatrix(phi.toarray() if phi.shape[0] * phi.shape[1] <= SMALL else phi)
 
     def tables(self, vector: Array) -> list[Array]:
         """The table of each column, from the vector (M,) of all cells."""

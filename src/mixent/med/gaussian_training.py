@@ -54,14 +54,18 @@ class GaussianDiscriminant(ModelDiscriminant):
         few = replace(search, max_iter=min(DIRECT_STEPS, search.max_iter))
         solution = solve(problem, few, start)
         if not solution.run.status.ok and search.max_iter > DIRECT_STEPS:
-            shortfall = np.maximum(margin.target - self.prior_margins(constraints), 0.0)[on_outputs.effective]
-            easier = margin.increasing(1.0 / np.sqrt(max(float(np.median(shortfall)), 1.0)), C_RATIO)[:-1]
-            state = self.prior if easier else solution.joint
-            for margin_prior in easier:
-                state = maximize(self.problem(on_outputs, margin_prior), replace(few, gap=ROUGH), state).params
+            state = solution.joint if start is not None else self._approach(on_outputs, margin, few) or solution.joint
             solution = solve(problem, search, state)
         scores = problem.training_scores(solution.joint)
         return Solution(scores, solution.multipliers, solution.minimum, solution.dual, solution.run, solution.joint)
+
+    def _approach(self, constraints: Constraints, margin: MarginPrior, search: Search) -> JointDistribution | None:
+        """A rough solution for a smaller C, reached through still smaller ones; None if C is small."""
+        shortfall = np.maximum(margin.target - constraints.margins(self.prior_scores), 0.0)[constraints.effective]
+        first, state = 1.0 / np.sqrt(max(float(np.median(shortfall)), 1.0)), None
+        for easier in margin.increasing(first, C_RATIO)[:-1]:
+            state = maximize(self.problem(constraints, easier), replace(search, gap=ROUGH), state or self.prior).params
+        return state
 
 
 def gaussian_scores(distribution: JointDistribution, X: Array) -> Array:
