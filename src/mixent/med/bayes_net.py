@@ -185,8 +185,7 @@ class NetDiscriminant(ModelDiscriminant):
         if self.generative:
             constraints = replace(constraints, imposed=np.zeros_like(constraints.imposed))
         on_outputs = Constraints.between_classes(constraints)
-        solution, scores = solve_near(self.problem(on_outputs, margin), search, start)
-        return Solution(scores, solution.multipliers, solution.minimum, solution.dual, solution.run, solution.joint)
+        return solve_near(self.problem(on_outputs, margin), search, start)
 
 
 @dataclass(frozen=True)

@@ -54,10 +54,9 @@ class GaussianDiscriminant(ModelDiscriminant):
         few = replace(search, max_iter=min(DIRECT_STEPS, search.max_iter))
         solution = solve(problem, few, start)
         if not solution.run.status.ok and search.max_iter > DIRECT_STEPS:
-            state = solution.joint if start is not None else self._approach(on_outputs, margin, few) or solution.joint
+            state = solution.state if start is not None else self._approach(on_outputs, margin, few) or solution.state
             solution = solve(problem, search, state)
-        scores = problem.training_scores(solution.joint)
-        return Solution(scores, solution.multipliers, solution.minimum, solution.dual, solution.run, solution.joint)
+        return solution
 
     def _approach(self, constraints: Constraints, margin: MarginPrior, search: Search) -> JointDistribution | None:
         """A rough solution for a smaller C, reached through still smaller ones; None if C is small."""

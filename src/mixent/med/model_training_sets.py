@@ -12,7 +12,7 @@ from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
 from mixent.med.exponential_family import LOOSE, MANY, ExponentialFamilyProblem, JointDistribution
-from mixent.med.exponential_family_solving import JointSolution, solve
+from mixent.med.exponential_family_solving import solve
 from mixent.med.margins import MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
 from mixent.med.training_sets import Subset, TrainingSet
@@ -99,10 +99,8 @@ class ModelTrainingSet(CachedTrainingSet):
         return lam, bias
 
 
-def solve_near(
-    problem: ExponentialFamilyProblem, search: Search, start: JointDistribution | None
-) -> tuple[JointSolution, Array]:
-    """The solution for all rows, computed from those whose margins are not far above the target; and (n, S) outputs.
+def solve_near(problem: ExponentialFamilyProblem, search: Search, start: JointDistribution | None) -> Solution:
+    """The solution for all rows, computed from those whose margins are not far above the target.
 
     The loss and the multiplier of a row are zero above the target, so that rows which end there change nothing. Rows
     that were left out and end below it are added, and the solution is continued.
@@ -116,7 +114,7 @@ def solve_near(
         start = problem.prior
         for margin in problem.margin.increasing(FIRST_C, GROWTH)[:-1]:  # few steps for each, where one C takes many
             on_the_way = replace(search, gap=max(search.gap, ROUGH_GAP), observers=())
-            start = solve(replace(problem, margin=margin), on_the_way, start).joint
+            start = solve(replace(problem, margin=margin), on_the_way, start).state
     near, n_passes = np.zeros(constraints.n_rows, dtype=bool), 0
     margins = problem.margins(start)
     while True:
@@ -129,13 +127,14 @@ def solve_near(
             part = replace(problem, features=features, constraints=constraints.part(rows))
         share = float(part.constraints.weight.sum()) / float(constraints.weight.sum())
         solution = solve(part, replace(search, gap=search.gap / share if share > 0 else search.gap), start)
-        n_passes, start = n_passes + solution.run.n_passes, solution.joint
+        n_passes, start = n_passes + solution.run.n_passes, solution.state
         outputs = problem.training_scores(start)
         margins = constraints.margins(outputs) + constraints.offset
         if not (constraints.effective & (margins < target))[~near].any():
             lam = np.zeros(margins.shape)
             lam[rows] = solution.multipliers
-            return replace(solution, run=replace(solution.run, n_passes=n_passes), multipliers=lam), outputs
+            run = replace(solution.run, n_passes=n_passes)
+            return replace(solution, run=run, multipliers=lam, scores=outputs)
 
 
 def _key(subset: Subset) -> tuple[bytes, bytes]:

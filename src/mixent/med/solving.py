@@ -85,17 +85,22 @@ class Forecast:
 class Solution:
     """The result of an optimization."""
 
-    scores: Array  # (n, C) expected discriminant functions at the training rows; only their differences matter
-    multipliers: Array  # (n, pairs)
-    minimum: float  # D(P || P0) + sum w loss, an upper bound on the minimum relative entropy
-    dual: float | None  # J(λ), a lower bound on it
     run: Run
     state: Any  # the fitted parameters: for predictions, and to start another optimization from
+    multipliers: Array  # (n, pairs) or (n, constraints of a row)
+    minimum: float  # D(P || P0) + sum w loss, an upper bound on the minimum relative entropy
+    dual: float | None  # J(λ), a lower bound on it
+    scores: Array  # (n, C) expected discriminant functions at the training rows; only their differences matter
 
     @property
     def gap(self) -> float | None:
         """Duality gap in nats: an upper bound on the distance from the optimum."""
         return None if self.dual is None else max(self.minimum - self.dual, 0.0)
+
+    @property
+    def lower_bound(self) -> float:
+        """J(λ), or -inf where it does not exist."""
+        return -np.inf if self.dual is None else self.dual
 
 
 class Discriminant(ABC):

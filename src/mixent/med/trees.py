@@ -13,10 +13,10 @@ from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.med.constraints import Constraints, PairConstraints, contrasts, pairs
 from mixent.med.exponential_family import ExponentialFamilyProblem, JointDistribution
-from mixent.med.exponential_family_solving import JointSolution, solve
+from mixent.med.exponential_family_solving import solve
 from mixent.med.families import Distribution, SingleTree, TreeDistribution
 from mixent.med.features import CountFeatures, RowFeatures
-from mixent.med.latent import LatentProblem, LatentSolution, alternate_steps
+from mixent.med.latent import LatentProblem, alternate_steps
 from mixent.med.margins import Fixed, MarginPrior
 from mixent.med.model_training_sets import ModelDiscriminant, ModelTrainingSet, members, prior_bias, solve_near
 from mixent.med.solving import Search, Solution
@@ -128,11 +128,8 @@ class TreeDiscriminant(ModelDiscriminant):
             return self._solve_mixture(constraints, margin, search, start)
         none = Constraints.none(constraints, len(self.model.class_of))
         on_outputs = none if self.generative else Constraints.between_classes(constraints)
-        solution, outputs = solve_near(self.problem(on_outputs, margin), search, start)
-        return self._solution(solution, outputs, solution.multipliers, solution.run)
-
-    def _solution(self, solution: JointSolution, outputs: Array, lam: Array, run: Any) -> Solution:
-        return Solution(self.model.merged(outputs), lam, solution.minimum, solution.dual, run, solution.joint)
+        solution = solve_near(self.problem(on_outputs, margin), search, start)
+        return replace(solution, scores=self.model.merged(solution.scores))
 
     # --- mixtures -----------------------------------------------------------------------------------------------
 
@@ -146,10 +143,10 @@ class TreeDiscriminant(ModelDiscriminant):
         inner = replace(search, gap=min(search.gap, 1e-9), observers=())
         fixed = isinstance(margin, Fixed)
 
-        def solve_given(hidden: tuple[Array, Array], previous: JointSolution | None) -> JointSolution:
+        def solve_given(hidden: tuple[Array, Array], previous: Solution | None) -> Solution:
             own, shares = hidden
             problem = self.problem(self._mixture_constraints(own, label, constraints, shares), margin)
-            return solve(problem, inner, previous.joint if previous is not None else start)
+            return solve(problem, inner, previous.state if previous is not None else start)
 
         def infer(joint: JointDistribution) -> tuple[Array, Array]:
             shares = self._log_shares(joint)
@@ -159,11 +156,11 @@ class TreeDiscriminant(ModelDiscriminant):
         if fixed:  # at first no share is small, whatever the prior
             equal = -np.log(np.bincount(self.model.class_of))[self.model.class_of]
             shares = np.logaddexp(shares, equal) - np.log(2.0)
-        problem = LatentProblem(solve_given, lambda solution: infer(solution.joint))
+        problem = LatentProblem(solve_given, lambda solution: infer(solution.state))
         run = alternate_steps(problem, (own, shares), constraints.weight, search, 10.0 * search.gap)
-        latent: LatentSolution = run.params
-        outputs = self.model.outputs(latent.solution.joint, self.cells)
-        return self._solution(latent.solution, outputs, self._by_pair(latent.solution.multipliers, label), run)
+        solution = run.params.solution
+        lam = self._by_pair(solution.multipliers, label)
+        return replace(solution, run=run, multipliers=lam, scores=self.model.merged(solution.scores))
 
     def _responsibilities(self, joint: JointDistribution, label: np.ndarray) -> Array:
         """(n, S) Q_t, the distribution over the components of the row's class (49)."""
