@@ -13,9 +13,9 @@ from scipy.sparse import csr_array, hstack
 from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
-from mixent.med.exponential_family import ExponentialFamilyProblem, JointDistribution
+from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import Dirichlets
-from mixent.med.features import FeatureMatrix
+from mixent.med.features import FeatureMatrix, RowFeatures
 from mixent.med.margins import MarginPrior
 from mixent.med.model_training_sets import ModelDiscriminant, ModelTrainingSet, members, prior_bias, solve_near
 from mixent.med.net_structure import Parents
@@ -130,7 +130,7 @@ class NetModel(Short):
         by_net = {net: net.features(cells) for net in dict.fromkeys(self.nets)}
         return tuple(by_net[net] for net in self.nets)
 
-    def outputs(self, joint: JointDistribution, features: tuple[FeatureMatrix, ...]) -> Array:
+    def outputs(self, joint: JointDistribution, features: tuple[RowFeatures, ...]) -> Array:
         """(n, C) expected log-probabilities, plus the bias."""
         parts = [phi.dot(part.mean) for phi, part in zip(features, joint.parts)]
         return np.column_stack(parts) + self.contrast @ joint.bias
@@ -164,18 +164,7 @@ class NetDiscriminant(ModelDiscriminant):
         generative: bool = False,
     ) -> None:
         self.model, self.features, self.prior, self.bias_variance = model, features, prior, bias_variance
-        self.generative = generative
-
-    def problem(self, constraints: Constraints, margin: MarginPrior) -> ExponentialFamilyProblem:
-        return ExponentialFamilyProblem(
-            self.features,
-            tuple(range(len(self.features))),
-            constraints,
-            margin,
-            self.prior,
-            self.model.contrast,
-            self.bias_variance,
-        )
+        self.generative, self.contrast, self.family_of = generative, model.contrast, tuple(range(len(features)))
 
     @cached_property
     def prior_scores(self) -> Array:

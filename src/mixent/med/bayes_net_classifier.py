@@ -158,6 +158,8 @@ class MEDBayesNetClassifier(MEDModelBase):
     """
 
     _bounds = (MIN_TARGET, MAX_TARGET)
+    _grid_values = GRID
+    _calibrations = (*CALIBRATIONS, "predictive")
 
     def __init__(
         self,
@@ -208,12 +210,6 @@ class MEDBayesNetClassifier(MEDModelBase):
         check_structure(self.structure)
         check_positive("ess", self.ess)
         self._check_objective()
-
-    def _calibrations(self) -> tuple[str, ...]:
-        return (*CALIBRATIONS, "predictive")
-
-    def _grid(self) -> tuple[float, ...]:
-        return GRID
 
     # --- one fit ------------------------------------------------------------------------------------------------
 
@@ -273,8 +269,6 @@ class MEDBayesNetClassifier(MEDModelBase):
         check_is_fitted(self)
         return self.model_.scores(self.distribution_, read_features(self, X, reset=False))
 
-    def _calibrated_scores(self, X: TableLike) -> Array:
-        if self.calibration != "predictive":
-            return super()._calibrated_scores(X)
+    def _predictive_scores(self, X: TableLike) -> Array:
         table = read_features(self, X, reset=False)
         return self.model_.predictive_scores(self.distribution_, table, self.training_prior_)

@@ -19,7 +19,7 @@ import numpy as np
 from mixent.base.kernels import factor
 from mixent.core.arrays import Array, scratch
 from mixent.core.linalg import solver_of
-from mixent.med.constraints import Constraints, PairConstraints, contrasts, pairs
+from mixent.med.constraints import Constraints, PairConstraints, contrasts, multipliers_by_pair
 from mixent.med.exponential_family import (
     PROXIMAL,
     ActiveSet,
@@ -412,7 +412,7 @@ def constraints_on_functions(constraints: PairConstraints) -> tuple[Constraints,
     if not known:
         offset = np.zeros(constraints.signs.shape)
         return Constraints(constraints.signs, constraints.differences @ M, imposed, weight, offset), None
-    label = np.asarray((constraints.signs @ constraints.differences).argmax(axis=1))
+    label = constraints.label
     rival = (np.arange(C) != label[:, None]) & np.asarray(imposed.any(axis=1))[:, None]
     return Constraints(np.ones((n, C)), -M, rival, weight, np.zeros((n, C)), M[label]), label
 
@@ -536,14 +536,6 @@ class Plane:
 
     coef: Array  # (G, d)
     bias: Array  # (G,)
-
-
-def multipliers_by_pair(lam: Array, label: np.ndarray) -> Array:
-    """(n, pairs) multipliers from those of the class of each row against every other (n, C)."""
-    a, b = pairs(lam.shape[1])
-    rival = np.where(label[:, None] == a, b, a)
-    involved = (label[:, None] == a) | (label[:, None] == b)
-    return np.where(involved, np.take_along_axis(lam, rival, axis=1), 0.0)
 
 
 def dual_coefficients(solution: Solution, constraints: PairConstraints, contrast: Array) -> Array:

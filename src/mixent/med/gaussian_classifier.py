@@ -162,6 +162,8 @@ class MEDGaussianClassifier(MEDBase):
 
     _groups = {"prior": GaussianPrior.read, "kernel": read_component_kernel, **MEDBase._groups}
     _distributions = tuple(MARGINS)
+    _grid_values = GRID
+    _calibrations = (*CALIBRATIONS, "predictive")
 
     def __init__(
         self,
@@ -225,12 +227,6 @@ class MEDGaussianClassifier(MEDBase):
                 warn_unused(f"{name} of the prior", f"kernel=None; got kernel={self.kernel!r}")
         elif self.n_kernel_components != 10:
             warn_unused(f"n_kernel_components={self.n_kernel_components!r}", "a kernel")
-
-    def _calibrations(self) -> tuple[str, ...]:
-        return (*CALIBRATIONS, "predictive")
-
-    def _grid(self) -> tuple[float, ...]:
-        return GRID
 
     def _floor(self) -> Array:
         """(d,) minimum variance within classes: positive for one-hot columns, which may be constant in a class."""
@@ -304,9 +300,7 @@ class MEDGaussianClassifier(MEDBase):
     def _scores(self, X: TableLike) -> Array:
         return gaussian_scores(self.distribution_, self._encoded(X))
 
-    def _calibrated_scores(self, X: TableLike) -> Array:
-        if self.calibration != "predictive":
-            return super()._calibrated_scores(X)
+    def _predictive_scores(self, X: TableLike) -> Array:
         return predictive_scores(self.distribution_, self._encoded(X), self.training_prior_)
 
 

@@ -28,24 +28,20 @@ C_RATIO, ROUGH = 3.0, 1e-4
 
 
 class GaussianDiscriminant(ModelDiscriminant):
-    """Log-ratios of Gaussians with Normal-Wishart distributions."""
+    """Log-ratios of Gaussians with Normal-Wishart distributions; `problem` is equation 18."""
+
+    problem_type = LocalMinimumProblem
 
     def __init__(self, X: Array, prior: JointDistribution, bias_variance: float) -> None:
         self.X, self.prior, self.bias_variance = X, prior, bias_variance
         features = [part.features(X) for part in prior.parts]  # type: ignore[attr-defined]
         self.features = tuple(phi for of_part in features for phi in of_part)
         self.family_of = tuple(f for f, of_part in enumerate(features) for _ in of_part)
+        self.contrast = contrasts(len(self.features))
 
     @cached_property
     def prior_scores(self) -> Array:
         return gaussian_scores(self.prior, self.X)
-
-    def problem(self, constraints: Constraints, margin: MarginPrior) -> LocalMinimumProblem:
-        """Equation 18 for these constraints."""
-        contrast = contrasts(len(self.features))
-        return LocalMinimumProblem(
-            self.features, self.family_of, constraints, margin, self.prior, contrast, self.bias_variance
-        )
 
     def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         """The solution; if it takes many steps, it is approached through those for smaller C."""

@@ -13,6 +13,7 @@ from mixent.data import Table
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
 from mixent.med.exponential_family import LOOSE, MANY, ExponentialFamilyProblem, JointDistribution
 from mixent.med.exponential_family_solving import solve
+from mixent.med.features import RowFeatures
 from mixent.med.margins import MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
 from mixent.med.training_sets import Subset, TrainingSet
@@ -27,13 +28,19 @@ FIRST_C, GROWTH, ROUGH_GAP = 10.0, 4.0, 1e-3  # values of C on the way to a larg
 class ModelDiscriminant(Discriminant):
     """Log-ratios of class models with prior distributions, on some rows."""
 
+    features: tuple[RowFeatures, ...]  # of each output
+    family_of: tuple[int, ...]  # position of the family of each output
+    contrast: Array  # (S, C - 1) coefficients of the bias in each output
     prior: JointDistribution
     bias_variance: float
     convex = True  # whether every initial value leads to the same solution
+    problem_type = ExponentialFamilyProblem
 
-    @abstractmethod
     def problem(self, constraints: Constraints, margin: MarginPrior) -> ExponentialFamilyProblem:
         """The optimization problem for these constraints."""
+        return self.problem_type(
+            self.features, self.family_of, constraints, margin, self.prior, self.contrast, self.bias_variance
+        )
 
     @property
     @abstractmethod

@@ -222,9 +222,7 @@ class MEDTreeClassifier(MEDModelBase):
 
     _patience = 1  # fits with a larger C take longer
     _bounds = (MIN_TARGET, np.inf)
-
-    def _grid(self) -> tuple[float, ...]:
-        return GRID
+    _grid_values = GRID
 
     # --- one fit ------------------------------------------------------------------------------------------------
 
