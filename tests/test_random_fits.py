@@ -21,7 +21,7 @@ MED_SEEDS, MED_SECONDS = 60, 5.0  # fits of each of them, and their limit of CPU
 MED_HARD = {  # that took 8 to 20 seconds and more: extreme weights, uncertain labels
     "MEDTreeClassifier": [68, 122, 212, 224, 1052],
     "MEDGaussianClassifier": [68, 139, 154, 208],
-    "MEDBayesNetClassifier": [165, 273, 315],
+    "MEDBayesNetClassifier": [273, 315],
 }
 
 

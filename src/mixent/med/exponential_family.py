@@ -419,7 +419,7 @@ def length_of_step(
     return (
         high
         if value <= 0
-        else float(brentq(flattened, low, high, xtol=1e-14, rtol=rtol, maxiter=MAX_SEARCH, disp=False))
+        else float(brentq(flattened, low, high, xtol=1e-12, rtol=rtol, maxiter=MAX_SEARCH, disp=False))
     )
 
 
