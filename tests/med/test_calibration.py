@@ -254,7 +254,7 @@ def test_offsets_help_where_classes_are_unequal_and_hardly_differ(kind):
 def test_decisions_and_probabilities_agree_for_every_calibration(kind):
     X, y = unequal(60, effect=1.5)
     three = np.where(X[:, 2] > 0.6, 2, y)
-    for calibration in (*TWO[kind]()._calibrations(), None):
+    for calibration in (*TWO[kind]()._calibrations, None):
         for labels in (y, three):
             fitted = TWO[kind](C=1.0, cv=2, calibration=calibration, random_state=0).fit(X, labels)
             for model in (fitted, fitted.adjust_priors(X[labels > 0])):

@@ -169,7 +169,7 @@ def test_the_optimum_is_that_of_a_general_maximization_of_the_dual(kind, margin,
 def test_one_structure_may_serve_all_classes(kind):
     problem = problem_of(kind, MARGINS["laplace"], 3, 2.0, n=9, shared=True)
     solution = solve(problem, SHARP)
-    assert solution.minimum == pytest.approx(Dual(problem).maximum(), abs=1e-6) and len(solution.joint.parts) == 1
+    assert solution.minimum == pytest.approx(Dual(problem).maximum(), abs=1e-6) and len(solution.state.parts) == 1
 
 
 @pytest.mark.parametrize("kind", ["fixed", "integrated"])
@@ -207,7 +207,7 @@ def test_the_gap_is_a_bound_everywhere_and_nothing_at_the_optimum(kind, margin):
         for size in (0.01, 0.3):
             objective, gap = objective_at(problem, elsewhere(problem, seed, size))
             assert gap is None or gap >= -solution.minimum - objective - 1e-9 >= -2e-9
-    _, gap = objective_at(problem, solution.joint)
+    _, gap = objective_at(problem, solution.state)
     assert abs(gap) < 1e-9
 
 
@@ -224,7 +224,7 @@ def test_multipliers_that_leave_the_domain_give_no_bound():
 def test_every_way_leads_to_the_same_optimum(kind, n_classes, bias_variance, monkeypatch):
     problem = problem_of(kind, MARGINS["laplace"], n_classes, bias_variance, n=20)
     direct = solve(problem, SHARP)
-    scores = problem.training_scores(direct.joint)
+    scores = problem.training_scores(direct.state)
     scores -= scores.mean(axis=1, keepdims=True)
 
     def same(joint, atol):
@@ -237,11 +237,11 @@ def test_every_way_leads_to_the_same_optimum(kind, n_classes, bias_variance, mon
     assert np.diff([step.objective for step in local.trace if step.accepted]).min() > -1e-9
     from_afar = solve(problem, SHARP, elsewhere(problem))
     assert from_afar.minimum == pytest.approx(direct.minimum, abs=1e-9)
-    same(from_afar.joint, 1e-4)
+    same(from_afar.state, 1e-4)
     monkeypatch.setattr(exponential_family, "MAX_DIRECT", 0)
     by_gradients = solve(problem, SHARP)
     assert by_gradients.minimum == pytest.approx(direct.minimum, abs=1e-9)
-    same(by_gradients.joint, 1e-4)
+    same(by_gradients.state, 1e-4)
 
 
 @pytest.mark.parametrize("bias_variance", [np.inf, 2.0])
@@ -281,8 +281,8 @@ def test_the_step_of_a_small_active_set_is_newtons():
     best = solve(problem, Search(gap=1e-14))
     errors = []
     for size in (1e-2, 1e-3):
-        parts = tuple(part.with_natural_parameters(part.T * (1 + size)) for part in best.joint.parts)
-        near = JointDistribution(parts, best.joint.bias)
+        parts = tuple(part.with_natural_parameters(part.T * (1 + size)) for part in best.state.parts)
+        near = JointDistribution(parts, best.state.bias)
         total = Serial().total(lambda block, near=near: problem.stats(near, block), problem.source())
         after = problem.update(near, total, 1.0)
         errors.append(-best.minimum - objective_at(problem, after)[0])
@@ -354,7 +354,7 @@ def test_weight_two_is_the_row_twice_and_rows_have_no_order(kind):
     repeated = solve(rows_of_problem(problem, index, np.ones(len(index))), SHARP)
     assert weighted.minimum == pytest.approx(repeated.minimum, rel=1e-9)
     np.testing.assert_allclose(weighted.multipliers[index], repeated.multipliers, atol=1e-5)
-    for a, b in zip(weighted.joint.parts, repeated.joint.parts):
+    for a, b in zip(weighted.state.parts, repeated.state.parts):
         np.testing.assert_allclose(a.T, b.T, atol=1e-4)
 
 
@@ -365,7 +365,7 @@ def test_a_row_of_weight_zero_has_no_effect():
     without = solve(rows_of_problem(problem, np.delete(np.arange(14), 3)), SHARP)
     silent = solve(rows_of_problem(problem, slice(None), weight), SHARP)
     assert silent.minimum == pytest.approx(without.minimum, rel=1e-10)
-    np.testing.assert_allclose(silent.joint.parts[0].T, without.joint.parts[0].T, atol=1e-6)
+    np.testing.assert_allclose(silent.state.parts[0].T, without.state.parts[0].T, atol=1e-6)
 
 
 # --- margins that are certain ---------------------------------------------------------------------------------------
@@ -374,7 +374,7 @@ def test_a_row_of_weight_zero_has_no_effect():
 def tight(kind, n_classes, bias_variance):
     """A margin that can be kept, but not by the prior and any bias."""
     problem = problem_of(kind, Laplace(20.0, 2.0), n_classes, bias_variance, n=6, seed=7)
-    near = problem.margins(solve(problem, SHARP).joint)[problem.constraints.effective].min()
+    near = problem.margins(solve(problem, SHARP).state)[problem.constraints.effective].min()
     return replace(problem, margin=Fixed(near - 0.05))
 
 
@@ -384,14 +384,14 @@ def test_a_fixed_margin_holds_for_all_rows_and_only_tight_ones_have_multipliers(
     problem = tight(kind, n_classes, bias_variance)
     solution = solve(problem, SHARP)
     live = problem.constraints.effective
-    over = (problem.margins(solution.joint) - problem.margin.target)[live]
+    over = (problem.margins(solution.state) - problem.margin.target)[live]
     lam = solution.multipliers[live]
     assert over.min() >= -1e-6 and lam.max() > 1e-3 and solution.minimum > 1e-3
     assert (lam >= 0).all() and (over > 1e-4).any() and (lam[over > 1e-4] < 1e-6).all()
-    assert solution.minimum == pytest.approx(problem.divergence(solution.joint), rel=1e-12)
+    assert solution.minimum == pytest.approx(problem.divergence(solution.state), rel=1e-12)
     assert solution.dual == pytest.approx(solution.minimum, abs=2e-5)
     total = stats_at(problem, solution.multipliers)
-    for part, prior, gradient in zip(solution.joint.parts, problem.prior.parts, total.gradient):
+    for part, prior, gradient in zip(solution.state.parts, problem.prior.parts, total.gradient):
         np.testing.assert_allclose(part.T, prior.T + gradient, atol=1e-3)
     if np.isinf(bias_variance):
         np.testing.assert_allclose(total.bias_gradient, 0.0, atol=1e-5)
@@ -404,7 +404,7 @@ def test_a_fixed_margin_is_reached_by_shifting_the_prior_not_by_a_large_C_alone(
     monkeypatch.setattr(exponential_family_solving, "GROWTH", 1.0)
     problem = tight("fixed", 2, np.inf)
     solution = solve(problem, SHARP)
-    over = (problem.margins(solution.joint) - problem.margin.target)[problem.constraints.effective]
+    over = (problem.margins(solution.state) - problem.margin.target)[problem.constraints.effective]
     assert solution.multipliers.max() / 10.0**2 > 1e-4  # what a Gaussian that stays would leave
     assert over.min() >= -1e-7
 
@@ -492,7 +492,7 @@ def test_nothing_to_ask_leaves_the_prior():
     problem = problem_of("integrated", Laplace(1.0, -1e3))
     solution = solve(problem, SHARP)
     assert solution.minimum == 0.0 and solution.dual == 0.0 and not solution.multipliers.any()
-    assert all(part.T is prior.T for part, prior in zip(solution.joint.parts, problem.prior.parts))
+    assert all(part.T is prior.T for part, prior in zip(solution.state.parts, problem.prior.parts))
 
 
 def test_balanced_multipliers_keep_the_equality_of_a_flat_bias():

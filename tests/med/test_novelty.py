@@ -988,7 +988,7 @@ def test_a_level_set_by_itself():
     other, _ = level_set(model, data, np.ones(25), margin, search, model.prior, given)
     assert solution.minimum == pytest.approx(other.minimum, abs=1e-7)
     np.testing.assert_allclose(solution.multipliers, other.multipliers, atol=1e-4)
-    lam, kept = solution.multipliers[:, 0], model.evaluate(solution.joint.parts[0], data).bound + given
+    lam, kept = solution.multipliers[:, 0], model.evaluate(solution.state.parts[0], data).bound + given
     assert lam.any() and not lam.all()
     np.testing.assert_allclose(kept[lam > 0], margin.mean(lam[lam > 0]), atol=1e-4)
     assert (kept[lam == 0] >= margin.mean(0.0) - 1e-4).all()

@@ -14,7 +14,7 @@ from mixent.core.executors import Serial, Threads
 from mixent.core.stats import Stats
 from mixent.med import functions, grams
 from mixent.med.constraints import PairConstraints, contrasts, pairs
-from mixent.med.exponential_family import JointDistribution, SequentialFamilyProblem
+from mixent.med.exponential_family import JointDistribution, SequentialFamilyProblem, length_of_step
 from mixent.med.functions import (
     FunctionProblem,
     GaussianFunctions,
@@ -360,6 +360,21 @@ def test_the_length_of_a_step_is_the_best():
         for t in (0.0, 0.5, 0.9, 1.0, 1.1, 1.5)
     ]
     assert values[3] > max(values[0], values[1], values[5])
+
+
+@pytest.mark.parametrize("kink", [1e-3, 0.3, 7.0])
+def test_the_search_for_a_length_finds_a_near_kink(kink):
+    """Where the slope changes its sign within a tiny interval, the step ends in it: the next one has its curvature."""
+    count = []
+
+    def slope(t):
+        count.append(t)
+        return -1.0 + np.clip(1e7 * (t / kink - 1.0), 0.0, 1e9)
+
+    length = length_of_step(slope, -1.0, 1e6, flat=0.1, rtol=1e-14)
+    assert abs(slope(length)) <= 0.1 and len(count) <= 104
+    assert length_of_step(slope, 1.0, 1e6) is None
+    assert length_of_step(lambda t: -1.0, -1.0, 4.0) == 4.0
 
 
 def test_at_any_point_the_gap_bounds_the_distance_to_the_optimum():

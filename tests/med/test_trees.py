@@ -16,12 +16,12 @@ from mixent.data import read_features
 from mixent.med import model_training_sets, training_sets
 from mixent.med import trees as module
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
-from mixent.med.exponential_family_solving import JointSolution, solve
+from mixent.med.exponential_family_solving import solve
 from mixent.med.families import SingleTree, TreeDistribution, TreeTables
 from mixent.med.latent import LatentProblem, alternate_steps
 from mixent.med.margins import Fixed, Laplace
 from mixent.med.model_training_sets import solve_near
-from mixent.med.solving import Search
+from mixent.med.solving import Search, Solution
 from mixent.med.training_sets import Subset
 from mixent.med.tree_columns import TreeColumns
 from mixent.med.tree_mixture import TreeMixtureProblem, fit_tree_mixture
@@ -266,7 +266,7 @@ def test_two_steps_stop_where_nothing_is_revealed():
 
     def step(hidden, before):
         calls.append(hidden)
-        return JointSolution(None, None, np.zeros((2, 1)), 1.0 / hidden, 0.0)
+        return Solution(None, None, np.zeros((2, 1)), 1.0 / hidden, 0.0, np.zeros((2, 2)))
 
     problem = LatentProblem(step, lambda result: min(1.0 / result.minimum + 1.0, 4.0))
     result = alternate_steps(problem, 1.0, np.ones(2), Search(), 1e-9)
@@ -379,13 +379,13 @@ def test_rows_far_above_the_target_are_left_out_without_changing_the_solution(ta
     problem = discriminant.problem(Constraints.between_classes(constraints_of(y)), Laplace(1.0, -1.0))
     whole = solve(problem, SHARP)
     monkeypatch.setattr(model_training_sets, "MANY", 100)
-    near, outputs = solve_near(problem, SHARP, None)
+    near = solve_near(problem, SHARP, None)
     far = (~problem.constraints.imposed | (problem.margins(problem.prior) > 1.0)).all(axis=1)
     assert 0.1 * len(far) < far.sum()
     assert near.minimum == pytest.approx(whole.minimum, rel=1e-10) and near.dual == pytest.approx(whole.dual, rel=1e-10)
     np.testing.assert_allclose(near.multipliers, whole.multipliers, atol=1e-5)
-    np.testing.assert_array_equal(outputs, problem.training_scores(near.joint))
-    start, _ = solve_near(problem, SHARP, near.joint)
+    np.testing.assert_array_equal(near.scores, problem.training_scores(near.state))
+    start = solve_near(problem, SHARP, near.state)
     assert start.run.n_passes == 0
 
 
@@ -396,7 +396,7 @@ def test_rows_left_out_that_end_below_the_target_are_added(monkeypatch):
     whole = solve(problem, SHARP)
     monkeypatch.setattr(model_training_sets, "DISTANCE", 0.0)
     monkeypatch.setattr(model_training_sets, "MANY", 100)
-    near, _ = solve_near(problem, SHARP, None)
+    near = solve_near(problem, SHARP, None)
     assert near.dual == pytest.approx(whole.dual, rel=1e-10)
     np.testing.assert_allclose(near.multipliers, whole.multipliers, atol=1e-5)
 

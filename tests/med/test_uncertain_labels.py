@@ -16,7 +16,7 @@ from mixent.med.functions import KernelDiscriminant, LinearDiscriminant
 from mixent.med.gaussian_training import GaussianDiscriminant
 from mixent.med.margins import Exponential, Gaussian, Laplace
 from mixent.med.solving import Search
-from mixent.med.uncertain_labels import ClassShares, LabelProblem, best_labels, solve_uncertain_labels
+from mixent.med.uncertain_labels import ClassShares, LabelProblem, _RowProblems, best_labels, solve_uncertain_labels
 from mixent.med.wishart import Wishart, moments
 from mixent.options import Margin
 
@@ -81,6 +81,24 @@ def test_two_classes_have_the_labels_of_equations_77_to_79(margin):
         mean = chosen[1] - chosen[0]
         assert q[t, 1] - q[t, 0] == pytest.approx(mean, abs=1e-5)
         assert row_value(scores[t], prior[t], margin, q[t]) == pytest.approx(-fall(lam), abs=1e-8)
+
+
+@pytest.mark.parametrize("margin", [*MARGINS, Laplace(50.0), Exponential(1e4), Gaussian(50.0)], ids=repr)
+def test_no_other_length_of_a_step_is_much_better(margin):
+    """The objective is convex in the length t: its slope at the end is at most a tenth of that at the start."""
+    rng = np.random.default_rng(1)
+    scores, prior = 3.0 * rng.normal(size=(40, 4)), rng.dirichlet(np.full(4, 2.0), 40)
+    rows, every = _RowProblems(scores, prior, margin, prior), np.arange(40)
+    gradient, step = rows._step(prior, every)
+    fall = -(gradient * step).sum(axis=1)
+    length = rows._step_lengths(prior, every, step, fall)
+    longest = np.minimum(1.0, 0.99 / np.max(-step / prior, axis=1))
+    assert (length > 0).all() and (length <= (1 + 1e-9) * longest).all() and (length < 0.9 * longest).any()
+    value = rows.value(prior + length[:, None] * step, every)
+    for share in [0.0, *np.geomspace(1e-12, 1.0, 40)]:
+        other = share * longest
+        lowest = value - 0.1 * fall * np.abs(other - length)
+        assert (rows.value(prior + other[:, None] * step, every) >= lowest - 1e-9 * (1 + np.abs(value))).all()
 
 
 def test_labels_follow_the_score_unless_the_prior_is_stronger():

@@ -13,9 +13,9 @@ from scipy.sparse import csr_array, hstack
 from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
-from mixent.med.exponential_family import ExponentialFamilyProblem, JointDistribution
+from mixent.med.exponential_family import JointDistribution
 from mixent.med.families import Dirichlets
-from mixent.med.features import FeatureMatrix
+from mixent.med.features import FeatureMatrix, RowFeatures
 from mixent.med.margins import MarginPrior
 from mixent.med.model_training_sets import ModelDiscriminant, ModelTrainingSet, members, prior_bias, solve_near
 from mixent.med.net_structure import Parents
@@ -25,6 +25,7 @@ from mixent.med.tree_columns import CodedColumn, TreeColumns
 from mixent.show import Short
 
 MAX_CELLS = 10**5  # of the table of a column
+SMALL = 10**5  # entries of a feature matrix up to which it is dense: rows of a sparse one take longer to select
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class Net:
             for u in reversed(parents):
                 part = row_products(cells[u], part)
             parts.append(part)
-        return FeatureMatrix(hstack(parts, format="csr"))
+        phi = hstack(parts, format="csr")
+        return FeatureMatrix(phi.toarray() if phi.shape[0] * phi.shape[1] <= SMALL else phi)
 
     def tables(self, vector: Array) -> list[Array]:
         """The table of each column, from the vector (M,) of all cells."""
@@ -128,7 +130,7 @@ class NetModel(Short):
         by_net = {net: net.features(cells) for net in dict.fromkeys(self.nets)}
         return tuple(by_net[net] for net in self.nets)
 
-    def outputs(self, joint: JointDistribution, features: tuple[FeatureMatrix, ...]) -> Array:
+    def outputs(self, joint: JointDistribution, features: tuple[RowFeatures, ...]) -> Array:
         """(n, C) expected log-probabilities, plus the bias."""
         parts = [phi.dot(part.mean) for phi, part in zip(features, joint.parts)]
         return np.column_stack(parts) + self.contrast @ joint.bias
@@ -162,18 +164,7 @@ class NetDiscriminant(ModelDiscriminant):
         generative: bool = False,
     ) -> None:
         self.model, self.features, self.prior, self.bias_variance = model, features, prior, bias_variance
-        self.generative = generative
-
-    def problem(self, constraints: Constraints, margin: MarginPrior) -> ExponentialFamilyProblem:
-        return ExponentialFamilyProblem(
-            self.features,
-            tuple(range(len(self.features))),
-            constraints,
-            margin,
-            self.prior,
-            self.model.contrast,
-            self.bias_variance,
-        )
+        self.generative, self.contrast, self.family_of = generative, model.contrast, tuple(range(len(features)))
 
     @cached_property
     def prior_scores(self) -> Array:
@@ -183,8 +174,7 @@ class NetDiscriminant(ModelDiscriminant):
         if self.generative:
             constraints = replace(constraints, imposed=np.zeros_like(constraints.imposed))
         on_outputs = Constraints.between_classes(constraints)
-        solution, scores = solve_near(self.problem(on_outputs, margin), search, start)
-        return Solution(scores, solution.multipliers, solution.minimum, solution.dual, solution.run, solution.joint)
+        return solve_near(self.problem(on_outputs, margin), search, start)
 
 
 @dataclass(frozen=True)

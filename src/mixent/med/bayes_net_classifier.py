@@ -96,8 +96,6 @@ class MEDBayesNetClassifier(MEDModelBase):
     ----------
     classes_ : (C,) array
         Class labels.
-    class_prior_ : (C,) array
-        Class priors: the shares of the labelled rows, or those set by `adjust_priors`.
     training_prior_ : (C,) array
         Class shares of the labelled training rows.
     edges_ : list of lists of (parent, child)
@@ -114,50 +112,18 @@ class MEDBayesNetClassifier(MEDModelBase):
         Dirichlet distributions of all classes, and the bias.
     model_ : NetModel
         Columns and structures, which compute the scores.
-    support_ : (m,) array
-        Support rows: rows with a non-zero multiplier.
-    multipliers_ : (n,) or (n, pairs) array
-        Multipliers λ of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
-    pairs_ : list of tuple
-        Pairs of classes, in the order of the columns of `multipliers_`.
     loo_estimate_ : float
         Share of support rows: the leave-one-out estimate of the error of Lemma 1 [1]_. A crude estimate; the prior is
         also fitted to all rows, so that removing any row changes the model slightly.
-    C_ : float or None
-        `C` in use; None without an upper bound.
     C_tried_ : list of dict
         Values of `C` tried, with their cross-validated log-loss.
-    objective_ : float
-        Dual objective J at the solution, in nats; with uncertain labels, for the labels inferred at the end.
     gap_ : float or None
         Duality gap: an upper bound on the distance of `objective_` from its optimum.
-    label_posterior_ : (n, C) array
-        Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
-        how far they can move from the prior; for predictions use `predict_proba`.
-    unlabelled_gain_ : float or None
-        Lower confidence bound (95 %, one-sided) of the reduction of the held-out log-loss of labelled rows by the
-        unlabelled ones, in nats. Unlabelled rows are used only if it is positive. None without such rows.
-    cv_error_ : float or None
-        Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
-        calibration; slightly optimistic, since it chose both. None without cross-validation.
-    margin_ : MarginPrior
-        Margin prior in use.
-    calibration_ : Calibration
-        Map from scores to probabilities.
-    run_ : Run
-        Status and trace of the optimization.
-    n_rows_ : int
-        Number of training rows.
-    schema_ : Schema
-        Names and types of the columns.
     background_ : Background
         The training rows, at most 50, with which `explain` compares a row.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of str
-        Names of the columns, if X had any.
-    notes_ : list of str
-        What was unusual in the training table, and what was done about it; see the guide to data.
+    class_prior_, support_, multipliers_, pairs_, C_, objective_, label_posterior_ : see MEDClassifier
+    unlabelled_gain_, cv_error_, margin_, calibration_, run_, n_rows_, schema_, n_features_in_ : see MEDClassifier
+    feature_names_in_, notes_ : see MEDClassifier
 
     See Also
     --------
@@ -192,6 +158,8 @@ class MEDBayesNetClassifier(MEDModelBase):
     """
 
     _bounds = (MIN_TARGET, MAX_TARGET)
+    _grid_values = GRID
+    _calibrations = (*CALIBRATIONS, "predictive")
 
     def __init__(
         self,
@@ -242,12 +210,6 @@ class MEDBayesNetClassifier(MEDModelBase):
         check_structure(self.structure)
         check_positive("ess", self.ess)
         self._check_objective()
-
-    def _calibrations(self) -> tuple[str, ...]:
-        return (*CALIBRATIONS, "predictive")
-
-    def _grid(self) -> tuple[float, ...]:
-        return GRID
 
     # --- one fit ------------------------------------------------------------------------------------------------
 
@@ -307,8 +269,6 @@ class MEDBayesNetClassifier(MEDModelBase):
         check_is_fitted(self)
         return self.model_.scores(self.distribution_, read_features(self, X, reset=False))
 
-    def _calibrated_scores(self, X: TableLike) -> Array:
-        if self.calibration != "predictive":
-            return super()._calibrated_scores(X)
+    def _predictive_scores(self, X: TableLike) -> Array:
         table = read_features(self, X, reset=False)
         return self.model_.predictive_scores(self.distribution_, table, self.training_prior_)

@@ -60,6 +60,19 @@ class PairConstraints:
     def n_rows(self) -> int:
         return len(self.weight)
 
+    @property
+    def label(self) -> np.ndarray:
+        """(n,) the class of each row, where all labels are known."""
+        return np.asarray((self.signs @ self.differences).argmax(axis=1))
+
+
+def multipliers_by_pair(lam: Array, label: np.ndarray) -> Array:
+    """(n, pairs) multipliers from those of the class of each row against every other (n, C)."""
+    a, b = pairs(lam.shape[1])
+    rival = np.where(label[:, None] == a, b, a)
+    involved = (label[:, None] == a) | (label[:, None] == b)
+    return np.where(involved, np.take_along_axis(lam, rival, axis=1), 0.0)
+
 
 @dataclass(frozen=True)
 class Constraints:

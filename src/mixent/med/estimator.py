@@ -30,7 +30,7 @@ from mixent.base.params import (
 from mixent.base.progress import progress_bar
 from mixent.base.result import RecordsAttribute
 from mixent.core.arrays import Array, weighted_quantile
-from mixent.core.driver import Event, Status
+from mixent.core.driver import Status
 from mixent.core.executors import Executor
 from mixent.core.observers import Progress
 from mixent.data import Table, TableLike, keep_notes, read_features, read_labels, read_weights
@@ -74,6 +74,8 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     cv_error_: float | None = None  # in files of earlier versions
     unlabelled_gain_: float | None = None  # in files of earlier versions
     _groups = {"margin": Margin.read, "relaxation": LabelUpdates.read}
+    _calibrations: tuple[str, ...] = CALIBRATIONS  # allowed calibrations
+    _grid_values: tuple[float, ...]  # to try, in increasing order
     _patience = 3  # C="auto" stops after this many values without improvement
     _distributions: tuple[str, ...] = DISTRIBUTIONS  # allowed margin priors
     _quantile = 0.1  # default target of the margins: this quantile of the margins before discrimination
@@ -139,7 +141,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         margin.check(self._distributions)
         if margin.fixed and not isinstance(self.C, str):
             warn_unused(f"C={self.C!r}", "a margin other than 'fixed'")
-        check_calibration(self.calibration, self._calibrations())
+        check_calibration(self.calibration, self._calibrations)
         check_class_weight(self.class_weight)
         check_folds("cv", self.cv)
         check_positive("tol", self.tol)
@@ -149,9 +151,6 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         flat = isinstance(self.bias, str) and self.bias == "flat"
         if not flat and not (check_number(self.bias) and 0 < self.bias < np.inf):
             raise ValueError(f"bias must be 'flat', or the variance of its Gaussian prior, > 0; got {self.bias!r}")
-
-    def _calibrations(self) -> tuple[str, ...]:
-        return CALIBRATIONS
 
     def _bias_variance(self) -> float:
         return np.inf if isinstance(self.bias, str) else float(self.bias)
@@ -192,9 +191,9 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
         """Whether margin constraints are imposed; if not, unlabelled rows have no influence."""
         return True
 
-    @abstractmethod
     def _grid(self) -> tuple[float, ...]:
         """Values of `C` to try, in increasing order."""
+        return self._grid_values
 
     # --- one fit ------------------------------------------------------------------------------------------------
 
@@ -245,7 +244,7 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
             self.unlabelled_gain_ = gain
         self.C_, self.C_tried_ = choice.C, choice.tried
         inferred = label_prior if used is subset else None
-        trained = self._train(folds.training_set, used, self.C_, _with_progress(search, show), None, inferred)
+        trained = self._train(folds.training_set, used, self.C_, search.with_progress(show), None, inferred)
         labelled = subset.labelled & (subset.weight > 0)
         mass = (subset.prior[labelled] * subset.weight[labelled, None]).sum(axis=0)
         self.class_prior_ = mass / mass.sum()
@@ -329,9 +328,13 @@ class MEDBase(ExplainedByColumn, FittedByRun, ProbabilisticClassifier, ABC):
     def _scores(self, X: TableLike) -> Array:
         """(n, C) expected discriminant functions."""
 
+    def _predictive_scores(self, X: TableLike) -> Array:
+        """(n, C) log p(class) + log p(x | class) with calibration="predictive"."""
+        raise NotImplementedError
+
     def _calibrated_scores(self, X: TableLike) -> Array:
         """(n, C) scores that `calibration_` maps to probabilities."""
-        return self._scores(X)
+        return self._predictive_scores(X) if self.calibration == "predictive" else self._scores(X)
 
     def _has_plain_scores(self) -> bool:
         """Whether `decision_function` is the expected discriminant function plus constants."""
@@ -397,14 +400,3 @@ def class_shares(subset: Subset, given: Array | None) -> ClassShares | None:
         return None
     counts = (subset.labelled * subset.weight) @ subset.prior
     return ClassShares(weight, counts if given is None else FIXED_SHARES * weight.sum() * given)
-
-
-def _with_progress(search: Search, show: Progress | None) -> Search:
-    """The search with an observer that updates the progress bar."""
-    if show is None:
-        return search
-
-    def update(event: Event) -> None:
-        show(event.n_pass, search.max_iter, f"pass {event.n_pass}, objective {event.objective:.6g}")
-
-    return replace(search, observers=(*search.observers, update))

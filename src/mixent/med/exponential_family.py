@@ -39,6 +39,7 @@ MANY = 1000
 MAX_DIRECT, MAX_ENTRIES = 600, 2 * 10**5  # constraints, and entries of their features, of a system solved directly
 CUT = 1e-14  # relative eigenvalues of the kernel matrix that count as zero
 FLAT, LENGTH = 1e-3, 1e-2  # share of the initial slope that counts as zero, and relative precision of a step's length
+MAX_SEARCH = 100  # evaluations of a line search
 PROXIMAL = 1e-8  # curvature added for a flat bias, per unit of weight: without any, rounding errors would move it
 
 
@@ -397,19 +398,29 @@ class ActiveSet:
         return z, b
 
 
-def length_of_step(slope: Callable[[float], float], initial: float, longest: float) -> float | None:
+def length_of_step(
+    slope: Callable[[float], float], initial: float, longest: float, flat: float = FLAT, rtol: float = LENGTH
+) -> float | None:
     """The length of a step at which the slope of a convex objective is nearly zero; None if it does not descend.
 
-    The step is lengthened while it is shorter than `longest`.
+    The step is lengthened while it is shorter than `longest`. A slope counts as zero up to the share `flat` of the
+    initial one; the search also ends when the length has the relative precision `rtol`.
     """
     if not initial < 0:
         return None
+
+    def flattened(t: float) -> float:
+        value = slope(t) if t > 0 else initial
+        return 0.0 if abs(value) <= -flat * initial else value
+
     low, high = 0.0, 1.0
-    while (value := slope(high)) < FLAT * initial and high < longest:
+    while (value := flattened(high)) < 0 and high < longest:
         low, high = high, 2.0 * high
-    if value <= -FLAT * initial:
-        return high
-    return float(brentq(lambda t: slope(t) if t > 0 else initial, low, high, xtol=1e-12, rtol=LENGTH))
+    return (
+        high
+        if value <= 0
+        else float(brentq(flattened, low, high, xtol=1e-12, rtol=rtol, maxiter=MAX_SEARCH, disp=False))
+    )
 
 
 def imbalance_penalty(bias_gradient: Array, bias: Array) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from mixent.med.exponential_family import (
     SequentialFamilyProblem,
 )
 from mixent.med.margins import Fixed, Gaussian
-from mixent.med.solving import Search, method_of_multipliers
+from mixent.med.solving import Search, Solution, method_of_multipliers
 
 NEWTON_STEPS = 30  # Newton steps before the local problems are solved exactly
 GROWTH, MAX_GROWTH = 3.0, 1e8  # factor by which C grows in the method of multipliers, and in all
@@ -24,30 +24,14 @@ MAX_BALANCING, BALANCED = 30, 1e-15  # changes of the multipliers, and the relat
 MAX_LOCAL, MAX_ENTRIES = 2 * MAX_DIRECT, 5 * 10**7  # constraints of a local problem, and entries of their features
 
 
-@dataclass(frozen=True)
-class JointSolution:
-    """The result of an optimization."""
-
-    run: Run
-    joint: JointDistribution
-    multipliers: Array  # (n, P)
-    minimum: float  # D(P || P0) + sum w loss, an upper bound on the minimum relative entropy
-    dual: float | None  # J(λ), a lower bound on it
-
-    @property
-    def lower_bound(self) -> float:
-        """J(λ), or -inf where it does not exist."""
-        return -np.inf if self.dual is None else self.dual
-
-
-def solve(problem: ExponentialFamilyProblem, search: Search, start: JointDistribution | None = None) -> JointSolution:
+def solve(problem: ExponentialFamilyProblem, search: Search, start: JointDistribution | None = None) -> Solution:
     """The minimum relative entropy solution."""
     if isinstance(problem.margin, Fixed):
         return _solve_fixed_margin(problem, search, start or problem.prior)
     run = maximize(problem, search, start or problem.prior)
     lam = balance_multipliers(problem, problem.multipliers(run.params))
     dual = problem.dual(run.params, stats_at(problem, lam))
-    return JointSolution(run, run.params, lam, -run.objective, dual)
+    return Solution(run, run.params, lam, -run.objective, dual, problem.training_scores(run.params))
 
 
 def stats_at(problem: ExponentialFamilyProblem, lam: Array) -> FamilyStats:
@@ -111,7 +95,7 @@ def _halt_beyond(problem: ExponentialFamilyProblem, max_divergence: float) -> Ob
     return observe
 
 
-def _solve_fixed_margin(problem: ExponentialFamilyProblem, search: Search, start: JointDistribution) -> JointSolution:
+def _solve_fixed_margin(problem: ExponentialFamilyProblem, search: Search, start: JointDistribution) -> Solution:
     """The solution for a fixed margin; it begins with a small C, as a large one is slow if the margin is infeasible."""
     margin, constraints, params = problem.margin, problem.constraints, start
     assert isinstance(margin, Fixed)
@@ -132,4 +116,4 @@ def _solve_fixed_margin(problem: ExponentialFamilyProblem, search: Search, start
     run, lam, _, _ = method_of_multipliers(margin, required, solve_penalized, C, GROWTH, MAX_GROWTH * C)
     lam = balance_multipliers(problem, lam)
     dual = problem.dual(params, stats_at(problem, lam))
-    return JointSolution(run, params, lam, problem.divergence(params), dual)
+    return Solution(run, params, lam, problem.divergence(params), dual, problem.training_scores(params))

@@ -19,7 +19,7 @@ import numpy as np
 from mixent.base.kernels import factor
 from mixent.core.arrays import Array, scratch
 from mixent.core.linalg import solver_of
-from mixent.med.constraints import Constraints, PairConstraints, contrasts, pairs
+from mixent.med.constraints import Constraints, PairConstraints, contrasts, multipliers_by_pair
 from mixent.med.exponential_family import (
     PROXIMAL,
     ActiveSet,
@@ -29,7 +29,7 @@ from mixent.med.exponential_family import (
     imbalance_penalty,
     length_of_step,
 )
-from mixent.med.exponential_family_solving import JointSolution, balance_multipliers, solve, stats_at
+from mixent.med.exponential_family_solving import balance_multipliers, solve, stats_at
 from mixent.med.families import Distribution
 from mixent.med.features import RowFeatures
 from mixent.med.grams import Gram, LinearGram, MatrixGram
@@ -217,7 +217,7 @@ class FunctionProblem(ExponentialFamilyProblem):
         changed = GaussianFunctions(part.T + length * change.T, self.gram, part.mean + length * change.mean)
         return JointDistribution((changed,), params.bias + length * bias_step)
 
-    def refined(self, solution: JointSolution, search: Search) -> JointSolution:
+    def refined(self, solution: Solution, search: Search) -> Solution:
         """The solution with more precise multipliers, while its gap is too large and theirs smaller.
 
         Where C is large, the margins determine the multipliers less precisely than the conditions of the optimum do.
@@ -225,7 +225,7 @@ class FunctionProblem(ExponentialFamilyProblem):
         enough = search.gap * float(self.constraints.weight.sum())
         if isinstance(self.margin, Fixed) or solution.minimum - solution.lower_bound <= enough:
             return solution
-        own = self.coefficients_as_multipliers(solution.joint)
+        own = self.coefficients_as_multipliers(solution.state)
         if own is not None and own[1] > solution.lower_bound:
             solution = replace(solution, multipliers=own[0], dual=own[1])
         solution = self._with_newton_multipliers(solution, enough)
@@ -241,9 +241,9 @@ class FunctionProblem(ExponentialFamilyProblem):
         n_parameters = (gram.X.shape[1] + 1) * constraints.pattern.shape[1]
         return np.count_nonzero(constraints.effective) * n_parameters**2 <= MAX_LOCAL
 
-    def _by_interior_point(self, solution: JointSolution) -> JointSolution:
+    def _by_interior_point(self, solution: Solution) -> Solution:
         """The solution by the interior-point method, where its dual is larger: the local problem is the problem."""
-        gram, constraints, bias = self.gram, self.constraints, solution.joint.bias
+        gram, constraints, bias = self.gram, self.constraints, solution.state.bias
         assert isinstance(gram, LinearGram)
         t, k = index = np.nonzero(constraints.effective & (constraints.weight > 0)[:, None])
         coef = constraints.coefficients(t, k)
@@ -252,10 +252,10 @@ class FunctionProblem(ExponentialFamilyProblem):
         weight = constraints.weight[t]
         bias_curvature = 1.0 / self.bias_variance + PROXIMAL * float(constraints.weight.sum())
         Q = np.diag(np.tile(np.r_[np.ones(p - 1), bias_curvature], G))
-        start = np.concatenate([solution.joint.parts[0].T, bias[None]])
+        start = np.concatenate([solution.state.parts[0].T, bias[None]])
         g = np.concatenate([start[:-1], bias[None] / self.bias_variance])
         A = (coef[:, :, None] * X[:, None]).reshape(len(t), G * p)
-        v, positive = local_minimum(Q, g.T.ravel(), A, self.margins(solution.joint)[index], weight, self.margin)
+        v, positive = local_minimum(Q, g.T.ravel(), A, self.margins(solution.state)[index], weight, self.margin)
         changed = start + v.reshape(G, p).T
         joint = JointDistribution((GaussianFunctions(changed[:-1], gram),), changed[-1])
         lam = np.zeros(constraints.signs.shape)
@@ -267,18 +267,18 @@ class FunctionProblem(ExponentialFamilyProblem):
         loss = np.where(constraints.imposed, self.margin.loss(self.margins(joint)), 0.0)
         minimum = self.divergence(joint) + float(constraints.weight @ loss.sum(axis=1))
         if minimum > solution.minimum:
-            joint, minimum = solution.joint, solution.minimum
-        return replace(solution, joint=joint, multipliers=lam, minimum=minimum, dual=dual)
+            joint, minimum = solution.state, solution.minimum
+        return replace(solution, state=joint, multipliers=lam, minimum=minimum, dual=dual)
 
-    def _with_newton_multipliers(self, solution: JointSolution, enough: float) -> JointSolution:
+    def _with_newton_multipliers(self, solution: Solution, enough: float) -> Solution:
         """Newton steps for  u'(λ) = m(λ) + b,  the conditions of positive multipliers, and the equality of the bias."""
-        constraints, bias, lam = self.constraints, solution.joint.bias, solution.multipliers
+        constraints, bias, lam = self.constraints, solution.state.bias, solution.multipliers
         weight = constraints.weight
         bias_curvature = 1.0 / self.bias_variance + PROXIMAL * float(weight.sum())
         for _ in range(REFINEMENTS):
             if solution.minimum - solution.lower_bound <= enough:
                 break
-            active = self.active_set(solution.joint, self.curvature(lam))
+            active = self.active_set(solution.state, self.curvature(lam))
             alpha = constraints.output_weights(weight[:, None] * lam)
             margins = active.margins(self.gram.product(alpha)[active.rows] + bias) + constraints.offset[active.index]
             bias_right = bias / self.bias_variance - alpha.sum(axis=0)
@@ -287,7 +287,7 @@ class FunctionProblem(ExponentialFamilyProblem):
             changed = lam[active.index] + z / weight[active.index[0]]
             lam[active.index] = np.clip(changed, 0.0, NEAR * self.margin.upper)
             lam = balance_multipliers(self, lam)
-            dual = self.dual(solution.joint, stats_at(self, lam))
+            dual = self.dual(solution.state, stats_at(self, lam))
             if dual > solution.lower_bound:
                 solution = replace(solution, multipliers=lam, dual=dual)
         return solution
@@ -412,7 +412,7 @@ def constraints_on_functions(constraints: PairConstraints) -> tuple[Constraints,
     if not known:
         offset = np.zeros(constraints.signs.shape)
         return Constraints(constraints.signs, constraints.differences @ M, imposed, weight, offset), None
-    label = np.asarray((constraints.signs @ constraints.differences).argmax(axis=1))
+    label = constraints.label
     rival = (np.arange(C) != label[:, None]) & np.asarray(imposed.any(axis=1))[:, None]
     return Constraints(np.ones((n, C)), -M, rival, weight, np.zeros((n, C)), M[label]), label
 
@@ -433,8 +433,8 @@ class FunctionDiscriminant(Discriminant):
             start = JointDistribution((start.parts[0].of_gram(problem.gram),), start.bias)
         solution = problem.refined(solve(problem, search, start), search)
         lam = solution.multipliers if label is None else multipliers_by_pair(solution.multipliers, label)
-        scores = problem.training_scores(solution.joint) @ self.contrast.T
-        return Solution(scores, lam, solution.minimum, solution.dual, solution.run, solution.joint)
+        scores = problem.training_scores(solution.state) @ self.contrast.T
+        return replace(solution, multipliers=lam, scores=scores)
 
     def gram_for(self, margin: MarginPrior) -> Gram:
         """The inner products in the form that is precise enough for this margin."""
@@ -536,14 +536,6 @@ class Plane:
 
     coef: Array  # (G, d)
     bias: Array  # (G,)
-
-
-def multipliers_by_pair(lam: Array, label: np.ndarray) -> Array:
-    """(n, pairs) multipliers from those of the class of each row against every other (n, C)."""
-    a, b = pairs(lam.shape[1])
-    rival = np.where(label[:, None] == a, b, a)
-    involved = (label[:, None] == a) | (label[:, None] == b)
-    return np.where(involved, np.take_along_axis(lam, rival, axis=1), 0.0)
 
 
 def dual_coefficients(solution: Solution, constraints: PairConstraints, contrast: Array) -> Array:

@@ -108,8 +108,6 @@ class MEDGaussianClassifier(MEDBase):
     ----------
     classes_ : (C,) array
         Class labels.
-    class_prior_ : (C,) array
-        Class priors: the shares of the labelled rows, or those set by `adjust_priors`.
     training_prior_ : (C,) array
         Class shares of the labelled training rows.
     gaussians_ : list of Wishart, or of one TiedWishart
@@ -121,56 +119,24 @@ class MEDGaussianClassifier(MEDBase):
         Expected mean of each class, and the covariance at the center of its distribution, in encoded columns.
     distribution_ : JointDistribution
         The distributions in `gaussians_`, and the bias.
-    support_ : (m,) array
-        Support rows: rows with a non-zero multiplier.
-    multipliers_ : (n,) or (n, pairs) array
-        Multipliers λ of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
-    pairs_ : list of tuple
-        Pairs of classes, in the order of the columns of `multipliers_`.
     loo_estimate_ : float
         Share of support rows: the leave-one-out estimate of the error of Lemma 1 [1]_. A crude estimate; the prior is
         also fitted to all rows, so that removing any row changes the model slightly.
-    C_ : float or None
-        `C` in use; None without an upper bound.
     C_tried_ : list of dict
         Values of `C` tried, with their cross-validated log-loss.
-    objective_ : float
-        Dual objective J at the solution, in nats; with uncertain labels, for the labels inferred at the end.
     gap_ : float or None
         Duality gap: an upper bound on the distance of `objective_` from its optimum.
-    label_posterior_ : (n, C) array
-        Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
-        how far they can move from the prior; for predictions use `predict_proba`.
-    unlabelled_gain_ : float or None
-        Lower confidence bound (95 %, one-sided) of the reduction of the held-out log-loss of labelled rows by the
-        unlabelled ones, in nats. Unlabelled rows are used only if it is positive. None without such rows.
-    cv_error_ : float or None
-        Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
-        calibration; slightly optimistic, since it chose both. None without cross-validation.
-    margin_ : MarginPrior
-        Margin prior in use.
-    calibration_ : Calibration
-        Map from scores to probabilities.
-    run_ : Run
-        Status and trace of the optimization.
     encoder_ : Encoder
         Encoding of the columns.
     components_ : KernelComponents or None
         Kernel principal components; None with kernel=None.
     n_encoded_features_ : int
         Number of encoded columns or kernel components.
-    n_rows_ : int
-        Number of training rows.
-    schema_ : Schema
-        Names and types of the columns.
     background_ : Background
         The training rows, at most 50, with which `explain` compares a row.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of str
-        Names of the columns, if X had any.
-    notes_ : list of str
-        What was unusual in the training table, and what was done about it; see the guide to data.
+    class_prior_, support_, multipliers_, pairs_, C_, objective_, label_posterior_ : see MEDClassifier
+    unlabelled_gain_, cv_error_, margin_, calibration_, run_, n_rows_, schema_, n_features_in_ : see MEDClassifier
+    feature_names_in_, notes_ : see MEDClassifier
 
     See Also
     --------
@@ -196,6 +162,8 @@ class MEDGaussianClassifier(MEDBase):
 
     _groups = {"prior": GaussianPrior.read, "kernel": read_component_kernel, **MEDBase._groups}
     _distributions = tuple(MARGINS)
+    _grid_values = GRID
+    _calibrations = (*CALIBRATIONS, "predictive")
 
     def __init__(
         self,
@@ -259,12 +227,6 @@ class MEDGaussianClassifier(MEDBase):
                 warn_unused(f"{name} of the prior", f"kernel=None; got kernel={self.kernel!r}")
         elif self.n_kernel_components != 10:
             warn_unused(f"n_kernel_components={self.n_kernel_components!r}", "a kernel")
-
-    def _calibrations(self) -> tuple[str, ...]:
-        return (*CALIBRATIONS, "predictive")
-
-    def _grid(self) -> tuple[float, ...]:
-        return GRID
 
     def _floor(self) -> Array:
         """(d,) minimum variance within classes: positive for one-hot columns, which may be constant in a class."""
@@ -338,9 +300,7 @@ class MEDGaussianClassifier(MEDBase):
     def _scores(self, X: TableLike) -> Array:
         return gaussian_scores(self.distribution_, self._encoded(X))
 
-    def _calibrated_scores(self, X: TableLike) -> Array:
-        if self.calibration != "predictive":
-            return super()._calibrated_scores(X)
+    def _predictive_scores(self, X: TableLike) -> Array:
         return predictive_scores(self.distribution_, self._encoded(X), self.training_prior_)
 
 

@@ -28,24 +28,20 @@ C_RATIO, ROUGH = 3.0, 1e-4
 
 
 class GaussianDiscriminant(ModelDiscriminant):
-    """Log-ratios of Gaussians with Normal-Wishart distributions."""
+    """Log-ratios of Gaussians with Normal-Wishart distributions; `problem` is equation 18."""
+
+    problem_type = LocalMinimumProblem
 
     def __init__(self, X: Array, prior: JointDistribution, bias_variance: float) -> None:
         self.X, self.prior, self.bias_variance = X, prior, bias_variance
         features = [part.features(X) for part in prior.parts]  # type: ignore[attr-defined]
         self.features = tuple(phi for of_part in features for phi in of_part)
         self.family_of = tuple(f for f, of_part in enumerate(features) for _ in of_part)
+        self.contrast = contrasts(len(self.features))
 
     @cached_property
     def prior_scores(self) -> Array:
         return gaussian_scores(self.prior, self.X)
-
-    def problem(self, constraints: Constraints, margin: MarginPrior) -> LocalMinimumProblem:
-        """Equation 18 for these constraints."""
-        contrast = contrasts(len(self.features))
-        return LocalMinimumProblem(
-            self.features, self.family_of, constraints, margin, self.prior, contrast, self.bias_variance
-        )
 
     def solve(self, constraints: PairConstraints, margin: MarginPrior, search: Search, start: Any = None) -> Solution:
         """The solution; if it takes many steps, it is approached through those for smaller C."""
@@ -54,14 +50,17 @@ class GaussianDiscriminant(ModelDiscriminant):
         few = replace(search, max_iter=min(DIRECT_STEPS, search.max_iter))
         solution = solve(problem, few, start)
         if not solution.run.status.ok and search.max_iter > DIRECT_STEPS:
-            shortfall = np.maximum(margin.target - self.prior_margins(constraints), 0.0)[on_outputs.effective]
-            easier = margin.increasing(1.0 / np.sqrt(max(float(np.median(shortfall)), 1.0)), C_RATIO)[:-1]
-            state = self.prior if easier else solution.joint
-            for margin_prior in easier:
-                state = maximize(self.problem(on_outputs, margin_prior), replace(few, gap=ROUGH), state).params
+            state = solution.state if start is not None else self._approach(on_outputs, margin, few) or solution.state
             solution = solve(problem, search, state)
-        scores = problem.training_scores(solution.joint)
-        return Solution(scores, solution.multipliers, solution.minimum, solution.dual, solution.run, solution.joint)
+        return solution
+
+    def _approach(self, constraints: Constraints, margin: MarginPrior, search: Search) -> JointDistribution | None:
+        """A rough solution for a smaller C, reached through still smaller ones; None if C is small."""
+        shortfall = np.maximum(margin.target - constraints.margins(self.prior_scores), 0.0)[constraints.effective]
+        first, state = 1.0 / np.sqrt(max(float(np.median(shortfall)), 1.0)), None
+        for easier in margin.increasing(first, C_RATIO)[:-1]:
+            state = maximize(self.problem(constraints, easier), replace(search, gap=ROUGH), state or self.prior).params
+        return state
 
 
 def gaussian_scores(distribution: JointDistribution, X: Array) -> Array:

@@ -18,8 +18,7 @@ from mixent.core.blocks import NumberedRows, Whole
 from mixent.core.driver import Problem, Run, Stop, run
 from mixent.core.executors import Serial
 from mixent.core.stats import Stats
-from mixent.med.exponential_family_solving import JointSolution
-from mixent.med.solving import Search
+from mixent.med.solving import Search, Solution
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class LatentSolution:
     """Distributions of the hidden variables of each row, and the solution for them."""
 
     hidden: Any
-    solution: JointSolution
+    solution: Solution
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,8 @@ class RowCount(Stats):
 class LatentProblem(Problem[LatentSolution, LatentSolution, RowCount]):
     """Maximizes minus the relative entropy; one update consists of both steps."""
 
-    solve: Callable[[Any, JointSolution | None], JointSolution]  # step 1, started from an earlier solution
-    infer: Callable[[JointSolution], Any]  # step 2
+    solve: Callable[[Any, Solution | None], Solution]  # step 1, started from an earlier solution
+    infer: Callable[[Solution], Any]  # step 2
 
     def start(self, hidden: Any) -> LatentSolution:
         return LatentSolution(hidden, self.solve(hidden, None))

@@ -25,6 +25,7 @@ from mixent.med.exponential_family import (
     ExponentialFamilyProblem,
     FamilyStats,
     JointDistribution,
+    length_of_step,
 )
 
 MAX_CONSTRAINTS = 2500  # of a kernel matrix
@@ -32,7 +33,8 @@ MAX_COST = 3e9  # multiplications of a step with a factor of a larger one
 SHARE = 0.05  # of the constraints cubed: a factor that costs less is used in place of the matrix
 PRECISION = 1e-10  # of the local minimum, in nats per unit of weight
 MAX_ITER = 200
-MAX_SEARCH, FLAT = 40, 0.1  # steps of a line search, and the share of the initial slope at which it ends
+FLAT, PRECISE = 0.1, 1e-14  # line search: share of the initial slope at which it ends, and precision of a kink
+LONGEST = 2.0**20  # length of a step
 SPARE, FEW = 1.3, 30  # constraints that are chosen: so many times those with a shortfall, and so many more
 
 
@@ -259,12 +261,9 @@ class LocalSearch:
 
     def _length(self, margins: Array, change: Array, linear: float, quadratic: float, initial: float) -> float:
         """The length of the step at which the slope of the objective, which increases with it, is nearly zero."""
-        low, high, t = 0.0, np.inf, 1.0
-        for _ in range(MAX_SEARCH):
-            lam = self.margin.multiplier(margins + t * change)
-            slope = linear + t * quadratic - float((self.weight * lam) @ change)
-            if abs(slope) <= FLAT * abs(initial):
-                break
-            low, high = (t, high) if slope < 0 else (low, t)
-            t = 2.0 * low if np.isinf(high) else 0.5 * (low + high)
-        return t
+        weighted = self.weight * change
+
+        def slope(t: float) -> float:
+            return linear + t * quadratic - float(weighted @ self.margin.multiplier(margins + t * change))
+
+        return length_of_step(slope, initial, LONGEST, FLAT, PRECISE) or 0.0

@@ -12,7 +12,8 @@ from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.med.constraints import Constraints, PairConstraints, contrasts
 from mixent.med.exponential_family import LOOSE, MANY, ExponentialFamilyProblem, JointDistribution
-from mixent.med.exponential_family_solving import JointSolution, solve
+from mixent.med.exponential_family_solving import solve
+from mixent.med.features import RowFeatures
 from mixent.med.margins import MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
 from mixent.med.training_sets import Subset, TrainingSet
@@ -27,13 +28,19 @@ FIRST_C, GROWTH, ROUGH_GAP = 10.0, 4.0, 1e-3  # values of C on the way to a larg
 class ModelDiscriminant(Discriminant):
     """Log-ratios of class models with prior distributions, on some rows."""
 
+    features: tuple[RowFeatures, ...]  # of each output
+    family_of: tuple[int, ...]  # position of the family of each output
+    contrast: Array  # (S, C - 1) coefficients of the bias in each output
     prior: JointDistribution
     bias_variance: float
     convex = True  # whether every initial value leads to the same solution
+    problem_type = ExponentialFamilyProblem
 
-    @abstractmethod
     def problem(self, constraints: Constraints, margin: MarginPrior) -> ExponentialFamilyProblem:
         """The optimization problem for these constraints."""
+        return self.problem_type(
+            self.features, self.family_of, constraints, margin, self.prior, self.contrast, self.bias_variance
+        )
 
     @property
     @abstractmethod
@@ -99,10 +106,8 @@ class ModelTrainingSet(CachedTrainingSet):
         return lam, bias
 
 
-def solve_near(
-    problem: ExponentialFamilyProblem, search: Search, start: JointDistribution | None
-) -> tuple[JointSolution, Array]:
-    """The solution for all rows, computed from those whose margins are not far above the target; and (n, S) outputs.
+def solve_near(problem: ExponentialFamilyProblem, search: Search, start: JointDistribution | None) -> Solution:
+    """The solution for all rows, computed from those whose margins are not far above the target.
 
     The loss and the multiplier of a row are zero above the target, so that rows which end there change nothing. Rows
     that were left out and end below it are added, and the solution is continued.
@@ -116,7 +121,7 @@ def solve_near(
         start = problem.prior
         for margin in problem.margin.increasing(FIRST_C, GROWTH)[:-1]:  # few steps for each, where one C takes many
             on_the_way = replace(search, gap=max(search.gap, ROUGH_GAP), observers=())
-            start = solve(replace(problem, margin=margin), on_the_way, start).joint
+            start = solve(replace(problem, margin=margin), on_the_way, start).state
     near, n_passes = np.zeros(constraints.n_rows, dtype=bool), 0
     margins = problem.margins(start)
     while True:
@@ -129,13 +134,14 @@ def solve_near(
             part = replace(problem, features=features, constraints=constraints.part(rows))
         share = float(part.constraints.weight.sum()) / float(constraints.weight.sum())
         solution = solve(part, replace(search, gap=search.gap / share if share > 0 else search.gap), start)
-        n_passes, start = n_passes + solution.run.n_passes, solution.joint
+        n_passes, start = n_passes + solution.run.n_passes, solution.state
         outputs = problem.training_scores(start)
         margins = constraints.margins(outputs) + constraints.offset
         if not (constraints.effective & (margins < target))[~near].any():
             lam = np.zeros(margins.shape)
             lam[rows] = solution.multipliers
-            return replace(solution, run=replace(solution.run, n_passes=n_passes), multipliers=lam), outputs
+            run = replace(solution.run, n_passes=n_passes)
+            return replace(solution, run=run, multipliers=lam, scores=outputs)
 
 
 def _key(subset: Subset) -> tuple[bytes, bytes]:

@@ -18,7 +18,6 @@ from mixent.base.options import Estimator
 from mixent.base.params import check_choice, check_count, check_number, check_positive, warn_unused
 from mixent.base.progress import progress_bar
 from mixent.core.arrays import Array
-from mixent.core.driver import Event
 from mixent.core.observers import Progress
 from mixent.data import Categorical, Table, TableLike, check_spread, keep_notes, read_features, read_weights
 from mixent.hmm.sequences import one_alphabet
@@ -306,8 +305,7 @@ class MEDNoveltyDetector(FittedByRun, OutlierMixin, Estimator):
             )
 
     def _problem(self, show: Progress | None) -> NoveltyProblem:
-        observers = () if show is None else (_progress_observer(show, int(self.max_iter)),)
-        search = Search(float(self.tol), int(self.max_iter), observers=observers)
+        search = Search(float(self.tol), int(self.max_iter)).with_progress(show)
         margin = self._group("margin")
         prior = None if self.objective == "bayes" else lambda level: margin.prior(float(self.C), level)
         return NoveltyProblem(self.model_, self._quantile(), prior, search)
@@ -435,10 +433,3 @@ def _threshold(scores: Array, weight: Array, share: float, lowest: float) -> flo
         return lowest - 1e-6 * (1.0 + abs(lowest))
     fraction = np.clip((rank - below[k - 1]) / (below[end - 1] - below[k - 1]), 0.01, 0.99)
     return float(scores[k - 1] + fraction * (scores[k] - scores[k - 1]))
-
-
-def _progress_observer(show: Progress, max_iter: int) -> Callable[[Event], None]:
-    def update(event: Event) -> None:
-        show(event.n_pass, max_iter, f"pass {event.n_pass}, objective {event.objective:.6g}")
-
-    return update

@@ -19,12 +19,12 @@ from mixent.core.stats import Stats
 from mixent.data import Table
 from mixent.med.constraints import Constraints
 from mixent.med.exponential_family import ExponentialFamilyProblem, JointDistribution
-from mixent.med.exponential_family_solving import JointSolution, solve
+from mixent.med.exponential_family_solving import solve
 from mixent.med.families import Distribution
 from mixent.med.latent import LatentProblem, alternate_steps
 from mixent.med.margins import MarginPrior
 from mixent.med.novelty_models import Evaluation, NoveltyModel
-from mixent.med.solving import Search
+from mixent.med.solving import Search, Solution
 
 FOLD_GAP, FOLD_ITER = 1e-4, 30  # fits without some rows: duality gap in nats per row, and most iterations
 
@@ -81,13 +81,13 @@ def level_set(
     search: Search,
     start: Distribution,
     offset: Array,
-) -> tuple[JointSolution, Run]:
+) -> tuple[Solution, Run]:
     """The distribution of minimum relative entropy to the prior under which every log-probability reaches its margin.
 
     `offset` (n,) is added to the log-probabilities of the rows.
     """
 
-    def solve_given(evaluation: Evaluation, previous: JointSolution | None) -> JointSolution:
+    def solve_given(evaluation: Evaluation, previous: Solution | None) -> Solution:
         prior = JointDistribution((model.prior,), np.zeros(0))
         problem = ExponentialFamilyProblem(
             (evaluation.features,),
@@ -98,10 +98,10 @@ def level_set(
             np.zeros((1, 0)),
             np.inf,
         )
-        return solve(problem, search, JointDistribution((start,), np.zeros(0)) if previous is None else previous.joint)
+        return solve(problem, search, JointDistribution((start,), np.zeros(0)) if previous is None else previous.state)
 
-    def infer(solution: JointSolution) -> Evaluation:
-        return model.evaluate(solution.joint.parts[0], data)
+    def infer(solution: Solution) -> Evaluation:
+        return model.evaluate(solution.state.parts[0], data)
 
     first = model.evaluate(start, data)
     if not model.has_hidden(data):
@@ -157,7 +157,7 @@ class NoveltyProblem:
             bayes_scores,
             level,
             margin,
-            solution.joint.parts[0],
+            solution.state.parts[0],
             solution.multipliers[:, 0],
             solution.minimum,
             solution.dual,

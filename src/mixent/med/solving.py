@@ -17,6 +17,7 @@ from mixent.core.arrays import Array
 from mixent.core.blocks import Blocks
 from mixent.core.driver import Event, Halt, Observer, Run, Status, Stop, run
 from mixent.core.executors import Executor, Serial
+from mixent.core.observers import Progress
 from mixent.med.constraints import PairConstraints
 from mixent.med.margins import Fixed, MarginPrior
 
@@ -43,6 +44,16 @@ class Search:
     @property
     def stop(self) -> Stop:
         return Stop(1e-14, self.max_iter, gap=self.gap)
+
+    def with_progress(self, show: Progress | None) -> Search:
+        """The search with an observer that updates the progress bar."""
+        if show is None:
+            return self
+
+        def update(event: Event) -> None:
+            show(event.n_pass, self.max_iter, f"pass {event.n_pass}, objective {event.objective:.6g}")
+
+        return replace(self, observers=(*self.observers, update))
 
     def run(self, problem: Any, source: Blocks, start: Any) -> Run:
         """Run the driver; it ends early, with the status of `max_iter`, where that will not be enough."""
@@ -85,17 +96,22 @@ class Forecast:
 class Solution:
     """The result of an optimization."""
 
-    scores: Array  # (n, C) expected discriminant functions at the training rows; only their differences matter
-    multipliers: Array  # (n, pairs)
-    minimum: float  # D(P || P0) + sum w loss, an upper bound on the minimum relative entropy
-    dual: float | None  # J(λ), a lower bound on it
     run: Run
     state: Any  # the fitted parameters: for predictions, and to start another optimization from
+    multipliers: Array  # (n, pairs) or (n, constraints of a row)
+    minimum: float  # D(P || P0) + sum w loss, an upper bound on the minimum relative entropy
+    dual: float | None  # J(λ), a lower bound on it
+    scores: Array  # (n, C) expected discriminant functions at the training rows; only their differences matter
 
     @property
     def gap(self) -> float | None:
         """Duality gap in nats: an upper bound on the distance from the optimum."""
         return None if self.dual is None else max(self.minimum - self.dual, 0.0)
+
+    @property
+    def lower_bound(self) -> float:
+        """J(λ), or -inf where it does not exist."""
+        return -np.inf if self.dual is None else self.dual
 
 
 class Discriminant(ABC):

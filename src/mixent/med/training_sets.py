@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -114,36 +115,26 @@ class TrainingSet(ABC):
         return replace(search, gap=max(search.gap, self.fold_gap), max_iter=min(search.max_iter, FOLD_ITER))
 
 
+@dataclass(frozen=True)
 class TrainedDiscriminant:
-    """The solution for a subset of the rows, with the problem it solves.
+    """The solution for a subset of the rows, with the problem it solves."""
 
-    Parameters
-    ----------
-    training_set : all rows of the fit
-    subset : rows, labels and weights
-    discriminant : the family of discriminant functions
-    margin : prior of the margins
-    solution : multipliers and discriminant functions
-    label_run : run of the alternating optimization with uncertain labels; None where all labels are certain
-    """
+    training_set: TrainingSet  # all rows of the fit
+    subset: Subset
+    discriminant: Discriminant
+    margin: MarginPrior
+    solution: Solution
+    label_run: Run | None  # of the alternating optimization; None where all labels are certain
 
-    def __init__(
-        self,
-        training_set: TrainingSet,
-        subset: Subset,
-        discriminant: Discriminant,
-        margin: MarginPrior,
-        solution: Solution,
-        label_run: Run | None,
-    ) -> None:
-        self.training_set = training_set
-        self.subset = subset
-        self.discriminant = discriminant
-        self.margin = margin
-        self.solution = solution
-        self.label_run = label_run
-        self.label_posterior = subset.prior if label_run is None else label_run.params.q
-        self.constraints = PairConstraints.of(self.label_posterior, subset.weight, subset.prior)
+    @property
+    def label_posterior(self) -> Array:
+        """(m, C) the label distributions of the solution."""
+        return self.subset.prior if self.label_run is None else self.label_run.params.q
+
+    @cached_property
+    def constraints(self) -> PairConstraints:
+        """The constraints of these labels."""
+        return PairConstraints.of(self.label_posterior, self.subset.weight, self.subset.prior)
 
     def scores(self, rows: np.ndarray) -> Array:
         """(m, C) scores of other rows of the training set."""

@@ -97,8 +97,6 @@ class MEDTreeClassifier(MEDModelBase):
     ----------
     classes_ : (C,) array
         Class labels.
-    class_prior_ : (C,) array
-        Class priors: the shares of the labelled rows, or those set by `adjust_priors`.
     edge_marginals_ : list of (n, n) arrays
         Probability that a tree contains each edge, for each class (or each of its trees).
     edge_weights_ : list of (n, n) arrays
@@ -115,50 +113,18 @@ class MEDTreeClassifier(MEDModelBase):
         Distributions over the trees of all classes, and the bias.
     model_ : TreeModel
         Columns and tables, which compute the scores.
-    support_ : (m,) array
-        Support rows: rows with a non-zero multiplier.
-    multipliers_ : (n,) or (n, pairs) array
-        Multipliers λ of the training rows; for more than two classes, one for each pair of classes in `pairs_`.
-    pairs_ : list of tuple
-        Pairs of classes, in the order of the columns of `multipliers_`.
     loo_estimate_ : float
         Share of support rows: the leave-one-out estimate of the error of Lemma 1 [1]_. A crude estimate; the tables are
         also fitted to all rows, so that removing any row changes the model slightly.
-    C_ : float or None
-        `C` in use; None without an upper bound.
     C_tried_ : list of dict
         Values of `C` tried, with their cross-validated log-loss.
-    objective_ : float
-        Dual objective J at the solution, in nats; with uncertain labels, for the labels inferred at the end.
     gap_ : float or None
         Duality gap: an upper bound on the distance of `objective_` from its optimum.
-    label_posterior_ : (n, C) array
-        Label probabilities of the training rows, inferred for uncertain labels; NaN for rows of weight 0. `C` bounds
-        how far they can move from the prior; for predictions use `predict_proba`.
-    unlabelled_gain_ : float or None
-        Lower confidence bound (95 %, one-sided) of the reduction of the held-out log-loss of labelled rows by the
-        unlabelled ones, in nats. Unlabelled rows are used only if it is positive. None without such rows.
-    cv_error_ : float or None
-        Share of the labelled rows that are misclassified when they are held out in the cross-validation for `C` and the
-        calibration; slightly optimistic, since it chose both. None without cross-validation.
-    margin_ : MarginPrior
-        Margin prior in use.
-    calibration_ : Calibration
-        Map from scores to probabilities.
-    run_ : Run
-        Status and trace of the optimization.
-    n_rows_ : int
-        Number of training rows.
-    schema_ : Schema
-        Names and types of the columns.
     background_ : Background
         The training rows, at most 50, with which `explain` compares a row.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of str
-        Names of the columns, if X had any.
-    notes_ : list of str
-        What was unusual in the training table, and what was done about it; see the guide to data.
+    class_prior_, support_, multipliers_, pairs_, C_, objective_, label_posterior_ : see MEDClassifier
+    unlabelled_gain_, cv_error_, margin_, calibration_, run_, n_rows_, schema_, n_features_in_ : see MEDClassifier
+    feature_names_in_, notes_ : see MEDClassifier
 
     See Also
     --------
@@ -256,9 +222,7 @@ class MEDTreeClassifier(MEDModelBase):
 
     _patience = 1  # fits with a larger C take longer
     _bounds = (MIN_TARGET, np.inf)
-
-    def _grid(self) -> tuple[float, ...]:
-        return GRID
+    _grid_values = GRID
 
     # --- one fit ------------------------------------------------------------------------------------------------
 

@@ -11,12 +11,12 @@ from scipy.special import log_softmax, logsumexp, xlogy
 
 from mixent.core.arrays import Array
 from mixent.data import Table
-from mixent.med.constraints import Constraints, PairConstraints, contrasts, pairs
-from mixent.med.exponential_family import ExponentialFamilyProblem, JointDistribution
-from mixent.med.exponential_family_solving import JointSolution, solve
+from mixent.med.constraints import Constraints, PairConstraints, contrasts, multipliers_by_pair
+from mixent.med.exponential_family import JointDistribution
+from mixent.med.exponential_family_solving import solve
 from mixent.med.families import Distribution, SingleTree, TreeDistribution
 from mixent.med.features import CountFeatures, RowFeatures
-from mixent.med.latent import LatentProblem, LatentSolution, alternate_steps
+from mixent.med.latent import LatentProblem, alternate_steps
 from mixent.med.margins import Fixed, MarginPrior
 from mixent.med.model_training_sets import ModelDiscriminant, ModelTrainingSet, members, prior_bias, solve_near
 from mixent.med.solving import Search, Solution
@@ -103,21 +103,11 @@ class TreeDiscriminant(ModelDiscriminant):
 
     def __init__(self, model: TreeModel, cells: Array, prior: JointDistribution, bias_variance: float) -> None:
         self.model, self.cells, self.prior, self.bias_variance = model, cells, prior, bias_variance
+        self.features, self.contrast = model.features(cells), model.contrast
         shared = len(prior.parts) == 1
         self.family_of = tuple(0 if shared else s for s in range(len(model.class_of)))
         self.generative = all(isinstance(part, SingleTree) for part in prior.parts)
         self.convex = not model.is_mixture
-
-    def problem(self, constraints: Constraints, margin: MarginPrior) -> ExponentialFamilyProblem:
-        return ExponentialFamilyProblem(
-            self.model.features(self.cells),
-            self.family_of,
-            constraints,
-            margin,
-            self.prior,
-            self.model.contrast,
-            self.bias_variance,
-        )
 
     @cached_property
     def prior_scores(self) -> Array:
@@ -128,11 +118,8 @@ class TreeDiscriminant(ModelDiscriminant):
             return self._solve_mixture(constraints, margin, search, start)
         none = Constraints.none(constraints, len(self.model.class_of))
         on_outputs = none if self.generative else Constraints.between_classes(constraints)
-        solution, outputs = solve_near(self.problem(on_outputs, margin), search, start)
-        return self._solution(solution, outputs, solution.multipliers, solution.run)
-
-    def _solution(self, solution: JointSolution, outputs: Array, lam: Array, run: Any) -> Solution:
-        return Solution(self.model.merged(outputs), lam, solution.minimum, solution.dual, run, solution.joint)
+        solution = solve_near(self.problem(on_outputs, margin), search, start)
+        return replace(solution, scores=self.model.merged(solution.scores))
 
     # --- mixtures -----------------------------------------------------------------------------------------------
 
@@ -142,14 +129,14 @@ class TreeDiscriminant(ModelDiscriminant):
         A fixed margin is one between mixtures: a component k of another class has the margin of its class minus
         log r_k for any shares r_k of the components of this class; those of the solution make both the same.
         """
-        label = _labels(constraints)
+        label, model = constraints.label, self.model
         inner = replace(search, gap=min(search.gap, 1e-9), observers=())
         fixed = isinstance(margin, Fixed)
 
-        def solve_given(hidden: tuple[Array, Array], previous: JointSolution | None) -> JointSolution:
+        def solve_given(hidden: tuple[Array, Array], previous: Solution | None) -> Solution:
             own, shares = hidden
             problem = self.problem(self._mixture_constraints(own, label, constraints, shares), margin)
-            return solve(problem, inner, previous.joint if previous is not None else start)
+            return solve(problem, inner, previous.state if previous is not None else start)
 
         def infer(joint: JointDistribution) -> tuple[Array, Array]:
             shares = self._log_shares(joint)
@@ -157,13 +144,13 @@ class TreeDiscriminant(ModelDiscriminant):
 
         own, shares = infer(self.prior if start is None else start)
         if fixed:  # at first no share is small, whatever the prior
-            equal = -np.log(np.bincount(self.model.class_of))[self.model.class_of]
+            equal = -np.log(np.bincount(model.class_of))[model.class_of]
             shares = np.logaddexp(shares, equal) - np.log(2.0)
-        problem = LatentProblem(solve_given, lambda solution: infer(solution.joint))
+        problem = LatentProblem(solve_given, lambda solution: infer(solution.state))
         run = alternate_steps(problem, (own, shares), constraints.weight, search, 10.0 * search.gap)
-        latent: LatentSolution = run.params
-        outputs = self.model.outputs(latent.solution.joint, self.cells)
-        return self._solution(latent.solution, outputs, self._by_pair(latent.solution.multipliers, label), run)
+        solution = run.params.solution
+        lam = self._by_pair(solution.multipliers, label)
+        return replace(solution, run=run, multipliers=lam, scores=model.merged(solution.scores))
 
     def _responsibilities(self, joint: JointDistribution, label: np.ndarray) -> Array:
         """(n, S) Q_t, the distribution over the components of the row's class (49)."""
@@ -186,16 +173,8 @@ class TreeDiscriminant(ModelDiscriminant):
 
     def _by_pair(self, lam: Array, label: np.ndarray) -> Array:
         """(n, pairs) sums of the multipliers (n, S) of a row over the components of each other class."""
-        a, b = pairs(self.model.n_classes)
-        against = np.column_stack([lam[:, self.model.class_of == s].sum(axis=1) for s in range(self.model.n_classes)])
-        rival = np.where(label[:, None] == a, b, a)
-        involved = (label[:, None] == a) | (label[:, None] == b)
-        return np.where(involved, np.take_along_axis(against, rival, axis=1), 0.0)
-
-
-def _labels(constraints: PairConstraints) -> np.ndarray:
-    """(n,) the class of each row; all labels must be known."""
-    return np.asarray((constraints.signs @ constraints.differences).argmax(axis=1))
+        against = [lam[:, self.model.class_of == s].sum(axis=1) for s in range(self.model.n_classes)]
+        return multipliers_by_pair(np.column_stack(against), label)
 
 
 @dataclass(frozen=True)

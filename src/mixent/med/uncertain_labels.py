@@ -37,7 +37,7 @@ from mixent.med.solving import Discriminant, Search, Solution
 MAX_ROUNDS = 30  # of both steps, where the user gives no number
 INNER_GAP = 0.1  # largest duality gap in a round, as a share of the gain at which the rounds end
 MAX_STEPS, FEW_STEPS = 200, 20  # of Newton's method: to the optimum, and where any decrease is enough
-MAX_HALVINGS = 60  # of a step
+MAX_HALVINGS, FLAT = 60, 0.1  # steps of a line search, and the share of the initial slope at which it ends
 DIRECT_C, C_RATIO = 3.0, 1.5  # a larger C is approached through smaller ones, by this factor
 INTERIOR = 1e-3  # smallest share of its prior probability with which a label starts at each C
 SHARES_DECREMENT = 1e-14  # gain of a Newton step on the multipliers of the shares that is small, per unit of weight
@@ -165,14 +165,11 @@ def _with_shares(rows: _RowProblems, weight: Array, counts: Array) -> Array:
         step = np.linalg.solve(hessian, gradient)
         if gradient @ step <= SHARES_DECREMENT * weight.sum():
             break
-        length = min(1.0, 0.9 / np.max(-step / multipliers, initial=0.9))
-        for _ in range(MAX_HALVINGS):
-            trial = dual(multipliers + length * step)
-            if trial >= value + 1e-4 * length * (gradient @ step):
-                break
+        length, gain = min(1.0, 0.9 / np.max(-step / multipliers, initial=0.9)), float(gradient @ step)
+        while not (trial := dual(multipliers + length * step)) >= value + 1e-4 * length * gain:
             length *= 0.5
-        else:  # rounding
-            break
+            if length * gain <= MIN_DECREASE * (weight.sum() + abs(value)):  # rounding
+                return rows.q
         multipliers, value = multipliers + length * step, trial
     return rows.q
 
@@ -230,9 +227,12 @@ class _RowProblems:
             active, step, decrease = active[large], step[large], decrease[large]
             if len(active) == 0:
                 break
-            previous = value[active]
-            self._line_search(q, value, active, step, decrease)
-            active = active[value[active] < previous]
+            length = self._step_lengths(q[active], active, step, decrease)
+            changed = np.maximum(q[active] + length[:, None] * step, 0.0)
+            changed_value = self.value(changed, active)
+            falls = changed_value < value[active]
+            active = active[falls]
+            q[active], value[active] = changed[falls], changed_value[falls]
 
     def _step(self, q: Array, rows: np.ndarray) -> tuple[Array, Array]:
         """Gradients, and Newton steps that preserve the sum of q; impossible classes keep probability 0."""
@@ -259,22 +259,32 @@ class _RowProblems:
         system[:, :C, C] = system[:, C, :C] = possible
         return np.where(possible, gradient, 0.0), system
 
-    def _line_search(self, q: Array, value: Array, rows: np.ndarray, step: Array, decrease: Array) -> None:
-        """Halve the step of each row until its objective falls sufficiently; updates q and value in place."""
+    def _step_lengths(self, q: Array, rows: np.ndarray, step: Array, decrease: Array) -> Array:
+        """(n,) lengths, at most 1 and within the domain, at which the slopes of the objectives are nearly zero.
+
+        A shorter step would end before the near-kink of a loss with a large C, which the next step would not see.
+        """
+        prior, imposed, d = self.prior[rows], self.imposed[rows], self.d[rows]
+        margin, change = (q @ self.e.T) * d, (step @ self.e.T) * d
         with np.errstate(divide="ignore", invalid="ignore"):
-            largest = np.where(step < 0, -q[rows] / step, np.inf).min(axis=1)
-        length = np.minimum(1.0, 0.99 * largest)
-        pending = np.arange(len(rows))
+            length = np.minimum(1.0, 0.99 * np.where(step < 0, -q / step, np.inf).min(axis=1))
+        low, high, searched = np.zeros(len(q)), length.copy(), np.arange(len(q))
         for _ in range(MAX_HALVINGS):
-            trial = np.maximum(q[rows[pending]] + length[pending, None] * step[pending], 0.0)
-            trial_value = self.value(trial, rows[pending])
-            accepted = trial_value <= value[rows[pending]] - 1e-4 * length[pending] * decrease[pending]
-            q[rows[pending[accepted]]] = trial[accepted]
-            value[rows[pending[accepted]]] = trial_value[accepted]
-            pending = pending[~accepted]
-            length[pending] *= 0.5
-            if len(pending) == 0:
-                break
+            t = length[searched, None]
+            lam = self.margin.multiplier(margin[searched] + t * change[searched])
+            loss_slope = np.where(imposed[searched], lam * change[searched], 0.0).sum(axis=1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log_ratio = np.log((q[searched] + t * step[searched]) / prior[searched])
+            slope = np.where(prior[searched] > 0, step[searched] * log_ratio, 0.0).sum(axis=1) - loss_slope
+            steep = np.abs(slope) > FLAT * decrease[searched]
+            falls, rises = searched[steep & (slope < 0)], searched[steep & (slope >= 0)]
+            low[falls], high[rises] = length[falls], length[rises]
+            searched = searched[steep & (low[searched] < high[searched])]
+            if len(searched) == 0:
+                return length
+            length[searched] = 0.5 * (low[searched] + high[searched])
+        length[searched] = low[searched]  # the numbers do not resolve the near-kink
+        return length
 
 
 def solve_uncertain_labels(
