@@ -355,11 +355,13 @@ class MEDClassifier(MEDBase):
             return replace(some, training_set=rows)
 
         best: tuple[CrossValidation, Choice] | None = None
+        records = []
         for candidate in kernel.candidates(Z, folds.subset.labelled_weight, GAMMA_FACTORS):
             tried = super()._choose(with_kernel(search_folds, candidate, Z[drawn]))
-            self.gamma_tried_.append({"gamma": float(candidate.gamma), "log_loss": tried[1].log_loss})
+            records.append({"gamma": float(candidate.gamma), "log_loss": tried[1].log_loss})
             if best is None or tried[1].log_loss < best[1].log_loss:
                 best = tried
+        self.gamma_tried_ = records
         assert best is not None
         if search_folds is folds:
             return best
