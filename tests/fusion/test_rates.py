@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from benchmarks.fusion_panels import Cell, panel
 
-from mixent.fusion import Calibration, Fuser, Source
+from mixent.fusion import Calibration, Fuser, Source, rates
 from mixent.fusion.answers import read_answers
 from mixent.fusion.batch import Batch
 from mixent.fusion.rates import CALIBRATION_WEIGHT
+from mixent.fusion.rules import dawid_skene
 from mixent.fusion.sources import Layout
 
 from .test_crowds import LABELS, table, votes_of
@@ -53,6 +54,21 @@ def of_batch(drawn):
 
 
 # --- rates of discounted ----------------------------------------------------------------------------------------------
+
+
+def test_the_objective_of_the_rates_never_falls(monkeypatch):
+    runs = []
+
+    def kept(*args, **options):
+        fit = dawid_skene(*args, **options)
+        runs.append(fit.run)
+        return fit
+
+    monkeypatch.setattr(rates, "dawid_skene", kept)
+    fitted(panel(CELL, 0))
+    values = [step.objective for step in runs[0].trace if step.accepted]
+    assert len(runs) == 1 and len(values) > 3
+    assert (np.diff(values) >= -1e-9 * np.abs(values[:-1])).all() and values[-1] > values[0]
 
 
 @pytest.mark.parametrize("method", ["discounted", "auto"])
