@@ -37,6 +37,7 @@ class Choice:
     C: float | None
     tried: list[dict] = field(default_factory=list)  # values tried, with their loss
     held_out: list[Array] | None = None  # held-out scores with this C; None: not computed
+    models: dict[tuple[int, int], TrainedDiscriminant] = field(default_factory=dict)  # of the folds, by (round, fold)
 
     @property
     def log_loss(self) -> float:
@@ -132,7 +133,7 @@ class CrossValidation:
         gains = np.bincount(rows, losses[0] - losses[1], n_rows)[count > 0] / count[count > 0]
         weight = self.subset.weight[count > 0]
         mean = float(np.average(gains, weights=weight))
-        freedom = weight.sum() ** 2 / (weight**2).sum() - 1.0
+        freedom = effective_rows(weight) - 1.0
         if freedom < 1.0:
             return mean, min(mean, 0.0)
         std_error = np.sqrt(np.average((gains - mean) ** 2, weights=weight) / freedom)
@@ -153,7 +154,7 @@ class CrossValidation:
             return Choice(grid[len(grid) // 2])
         states: dict[tuple[int, int], TrainedDiscriminant] = {}
         tried: list[dict] = []
-        best: tuple[float, float, list[Array] | None] = (np.inf, grid[0], None)
+        best, lowest, best_index = Choice(grid[0], tried), np.inf, 0
         losses: list[float] = []  # once some margins are attained
         for i, C in enumerate(grid):
             if self.show is not None:
@@ -163,13 +164,13 @@ class CrossValidation:
             tried.append({"C": C, "log_loss": loss})
             if losses or np.mean([trained.share_attained for trained in states.values()]) >= MIN_SHARE_ATTAINED:
                 losses.append(loss)
-            if loss < best[0]:
-                best = (loss, C, held_out)
-            elif min(i - grid.index(best[1]), len(losses)) >= patience or _rises(losses):
+            if loss < lowest:
+                best, lowest, best_index = Choice(C, tried, held_out, dict(states)), loss, i
+            elif min(i - best_index, len(losses)) >= patience or _rises(losses):
                 break
             if all(trained.attains_margins for trained in states.values()):
                 break
-        return Choice(best[1], tried, best[2])
+        return best
 
     def try_unlabelled(self, alone: Choice, grid: tuple[float, ...]) -> tuple[Choice, Array, float]:
         """The choice with or without the unlabelled rows, label priors (n, C), and the bound of `gain`.
@@ -179,15 +180,18 @@ class CrossValidation:
         `grid` holds the values of C to choose from; it is empty if C is given.
         """
         if not self.rounds:
-            return alone, self._label_prior(self.subset, alone.C, None, self.search), 0.0
+            return alone, self._label_prior(self.subset, alone.C, None), 0.0
         first, others = slice(UNLABELLED_ROUNDS), slice(UNLABELLED_ROUNDS, None)
-        held_out = alone.held_out or self.scores(alone.C, first)
+        models = dict(alone.models)
+        held_out = alone.held_out or self.scores(alone.C, first, models)
         calibration = fit_calibration(*_stack_rounds(held_out, self.subset), affine=True)
+        if effective_rows(self.subset.weight[self.subset.labelled]) < 2.0:  # no gain would be significant
+            return alone, self._label_prior(self.subset, alone.C, calibration), 0.0
         priors: dict = {}
 
         def fold_prior(fold: tuple[int, int], part: Subset) -> Array:
             if fold not in priors:
-                priors[fold] = self._label_prior(part, alone.C, calibration, self.fold_search)
+                priors[fold] = self._label_prior(part, alone.C, calibration, models[fold])
             return priors[fold]
 
         tried: dict[float | None, tuple[float, list[Array]]] = {}
@@ -206,18 +210,25 @@ class CrossValidation:
         with_these = tried[C][1]
         gain, bound = self.gain(held_out[first], with_these)
         if gain > 0 and self.rounds[others]:
+            held_out = alone.held_out or held_out + self.scores(alone.C, others, models)
             with_these = with_these + self.scores(C, others, fold_prior=fold_prior)
-            held_out = alone.held_out or held_out + self.scores(alone.C, others)
             gain, bound = self.gain(held_out, with_these)
         choice = alone
         if bound > 0:
             choice = Choice(C, [{"C": C, "log_loss": tried[C][0]} for C in small if C in tried], with_these)
-        return choice, self._label_prior(self.subset, alone.C, calibration, self.search), bound
+        return choice, self._label_prior(self.subset, alone.C, calibration), bound
 
-    def _label_prior(self, subset: Subset, C: float | None, calibration: Calibration | None, search: Search) -> Array:
+    def _label_prior(
+        self,
+        subset: Subset,
+        C: float | None,
+        calibration: Calibration | None,
+        trained: TrainedDiscriminant | None = None,
+    ) -> Array:
         """(m, C) prior of the labels; for unlabelled rows, the probabilities predicted by the fit to the others."""
-        labelled = subset.take(np.flatnonzero(subset.labelled))
-        trained = self.train(self.training_set, labelled, C, search)
+        if trained is None:
+            labelled = subset.take(np.flatnonzero(subset.labelled))
+            trained = self.train(self.training_set, labelled, C, self.search)
         scores = trained.scores(subset.rows[~subset.labelled])
         prior = subset.prior.copy()
         prior[~subset.labelled] = softmax(scores if calibration is None else calibration(scores), axis=1)
@@ -238,6 +249,11 @@ class CrossValidation:
             calibration = fit_calibration(scores, likelihood, weight, affine=self.calibration == "affine")
         wrong = calibration.decision(scores).argmax(axis=1) != likelihood.argmax(axis=1)
         return calibration, float(np.average(wrong, weights=weight))
+
+
+def effective_rows(weight: Array) -> float:
+    """The number of rows with equal weights whose mean has the variance of the weighted mean."""
+    return float(weight.sum() ** 2 / (weight**2).sum())
 
 
 def cv_rounds(subset: Subset, cv: Any, random_state: Any) -> list[Folds]:

@@ -37,11 +37,12 @@ from mixent.data import Table, TableLike, keep_notes, read_features, read_labels
 from mixent.med.calibration import Calibration
 from mixent.med.constraints import PairConstraints, pairs
 from mixent.med.cross_validation import CALIBRATIONS, Choice, CrossValidation, Folds, cv_rounds
+from mixent.med.label_step import ClassShares
 from mixent.med.margins import MarginPrior
 from mixent.med.options import DISTRIBUTIONS, LabelUpdates, Margin
 from mixent.med.solving import Discriminant, Search
 from mixent.med.training_sets import Subset, TrainedDiscriminant, TrainingSet, read_subset
-from mixent.med.uncertain_labels import ClassShares, LabelSolution, solve_uncertain_labels
+from mixent.med.uncertain_labels import LabelSolution, solve_uncertain_labels
 from mixent.warn import warn
 
 TYPICAL_WIDTH = 20  # columns assumed when deciding whether threads are worthwhile

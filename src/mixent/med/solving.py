@@ -40,6 +40,7 @@ class Search:
     max_iter: int = 1000
     executor: Executor = field(default_factory=Serial)
     observers: Sequence[Observer] = ()
+    label_rounds: int | None = None  # most rounds of label updates; None: as many as the user allows
 
     @property
     def stop(self) -> Stop:

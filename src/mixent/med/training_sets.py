@@ -24,6 +24,7 @@ from mixent.med.solving import Discriminant, Search, Solution
 
 FOLD_GAP = 1e-6  # duality gap per row of models of cross-validation; a larger one saves no time
 FOLD_ITER = 40  # most passes of such a model; the data sets of the benchmarks need fewer than 20
+FOLD_ROUNDS = 5  # most rounds of label updates of such a model: later rounds change its labels slowly
 BATCH_ROWS = 4096  # rows scored at once
 ATTAINED = 0.15  # largest shortfall, relative to the target, of margins that a larger C hardly changes
 
@@ -112,7 +113,8 @@ class TrainingSet(ABC):
 
     def for_folds(self, search: Search) -> Search:
         """The search for models of cross-validation."""
-        return replace(search, gap=max(search.gap, self.fold_gap), max_iter=min(search.max_iter, FOLD_ITER))
+        gap, max_iter = max(search.gap, self.fold_gap), min(search.max_iter, FOLD_ITER)
+        return replace(search, gap=gap, max_iter=max_iter, label_rounds=FOLD_ROUNDS)
 
 
 @dataclass(frozen=True)
