@@ -1,12 +1,9 @@
 """Trust weights by the divergence: the gradient, independence, copies."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from mixent.fusion.discounts import Pairs
-from mixent.fusion.pool import discounted, fit_pool, value_and_gradient
+from mixent.fusion.pool import fit_pool, value_and_gradient
 from mixent.fusion.problem import MinDivergence
 from mixent.fusion.rules import composite, weighted_sum
 from mixent.maxent.blocks import Rows
@@ -69,19 +66,3 @@ def test_a_source_that_says_nothing_gets_no_say():
     blind = np.concatenate([evidence[:3], np.zeros_like(evidence[:1])])
     found = fit_pool(problem, rows, blind, np.array([0.7, 0.3]))
     assert np.isfinite(found.divergence) and (found.trust >= 0).all()
-
-
-@pytest.mark.parametrize("n", [1000, 10_000, 100_000])
-def test_what_no_weights_explain_does_not_move_the_discounts(n):
-    """The calibrations of two sources are wrong, in opposite directions, so that R is large at any weights."""
-    _, rows, right, _, _ = panel(n=n, J=6)
-    rows = replace(rows, weight=n * rows.weight)
-    wrong = np.array([[0.95, 0.05], [0.5, 0.5]]), np.array([[0.5, 0.5], [0.05, 0.95]])
-    tables = [*wrong, *[TABLE] * 4]
-    cells, group = Cells((2,) * 6), np.repeat(np.arange(6), 2)
-    problem = MinDivergence(cells, np.concatenate([t.T for t in tables]), group, np.ones(12), 6.0)
-    patterns = (right[:, :, 0] == np.log(TABLE[0, 1])).astype(int)
-    evidence = np.stack([np.log(t.T)[codes] for t, codes in zip(tables, patterns)])
-    pairs, prior = Pairs(np.eye(6), np.ones(6)), np.array([0.75, 0.25])
-    trust = discounted(problem, rows, evidence, prior, pairs, np.ones(6), np.arange(6), excess=1.0).trust
-    np.testing.assert_allclose(trust, 1.0, atol=0.25)

@@ -102,27 +102,18 @@ def discounted(
     """Weights close to the discounts:  minimizes  R / (1 + excess) + sum ((t - discount) / PRIOR_STD)^2 / 2.
 
     The confusion matrices in R were counted on few rows, so that R of the true posteriors is not zero: `excess` is its
-    expectation, in nats per source. Where R is larger at its best weights, the model does not explain it, as with a
-    faulty source or rows in common: R is minimized again with what is left of it as the excess, as with the estimated
-    dispersion of a quasi-likelihood.
+    expectation, in nats per source.
     """
     groups = _Groups.of(len(evidence), share, root)
     initial = discounts(pairs.part(groups.first))
+    scale = 1.0 / (1.0 + excess)
 
-    def fitted(excess: float) -> tuple[Array, float]:
-        scale = 1.0 / (1.0 + excess)
+    def value(t: Array) -> tuple[float, Array]:
+        R, gradient = value_and_gradient(problem, rows, evidence, t, prior)
+        return scale * R, scale * gradient
 
-        def value(t: Array) -> tuple[float, Array]:
-            R, gradient = value_and_gradient(problem, rows, evidence, t, prior)
-            return scale * R, scale * gradient
-
-        trust, _ = groups.minimize(value, initial, prior_std=PRIOR_STD)
-        return trust, value_and_gradient(problem, rows, evidence, trust, prior)[0]
-
-    trust, divergence = fitted(excess)
-    if divergence > excess:
-        trust, divergence = fitted(divergence)
-    return _pool(evidence, trust, prior, divergence)
+    trust, _ = groups.minimize(value, initial, prior_std=PRIOR_STD)
+    return _pool(evidence, trust, prior, value_and_gradient(problem, rows, evidence, trust, prior)[0])
 
 
 def _pool(evidence: Array, trust: Array, prior: Array, divergence: float) -> Pool:
