@@ -13,7 +13,7 @@ from mixent.fusion.batch_priors import all_marginals
 from mixent.fusion.dependence import Dependence, _copies, dependence
 from mixent.fusion.discounts import Pairs, discounts, effective_number
 from mixent.fusion.methods import dependent
-from mixent.fusion.shrinkage import shrunk
+from mixent.fusion.shrinkage import DEPENDENT, shrunk
 from mixent.fusion.sources import Layout
 
 from . import panels
@@ -48,6 +48,12 @@ def found(drawn, weight=None):
 
 
 # --- empirical Bayes ----------------------------------------------------------------------------------------------
+
+
+def test_without_evidence_the_correlation_is_the_mean_of_its_prior():
+    nothing = np.full(10, 100.0)
+    values, typical = shrunk(np.zeros(10), nothing, np.ones(10), 0.0, 100.0)
+    np.testing.assert_allclose([*values, typical], DEPENDENT / 2, atol=0.01)
 
 
 @pytest.mark.parametrize("seed", range(5))

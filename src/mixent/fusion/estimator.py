@@ -57,9 +57,9 @@ class Fuser(Estimator):
       batch and the calibrated one (4.13; called information-theoretic in [1]_). R is convex, and `gap_` is an upper
       bound on the distance to its minimum. Of its many minimizers, the one of largest entropy is returned.
     * "pool": -R over one trust weight for each source. "discounted" computes the trust weights from the correlations of
-      pairs of sources, and minimizes R close to them. If the sources are not significantly dependent, and are at least
-      three, it then re-estimates the confusion matrices of those that give labels: a row of a calibration counts as
-      much as five items, and all rows at least as much as all items.
+      pairs of sources, and minimizes R close to them. If there are at least three sources, it then re-estimates the
+      confusion matrices of those that give labels: a row of a calibration counts as much as 20 items, and all rows at
+      least as much as all items.
     * "stacking" (experimental): the log-likelihood of logistic stacking over one weight for each source, near these
       discounts. Only its linear term needs labels; it is estimated from each source's own posteriors and the class
       priors of the batch.

@@ -237,11 +237,11 @@ def _discounted(task: Task) -> Fit:
         layout.root,
         _excess(sample),
     )
-    prior, rates = stabilized_prior(task, pool.trust, task.confusion), task.confusion
-    if not dependent(dependence, np.unique(layout.root)):
-        items, weight = _pseudo_items(task)
-        weight = weight * float(sample.weight.sum() / batch.weight.sum())
-        rates = learned_rates(sample, pool.trust, prior, (items, weight), task.settings.max_iter)
+    prior = stabilized_prior(task, pool.trust, task.confusion)
+    items, weight = _pseudo_items(task)
+    weight = weight * float(sample.weight.sum() / batch.weight.sum())
+    rates = learned_rates(sample, pool.trust, prior, (items, weight), task.settings.max_iter)
+    if rates is not task.confusion:
         prior = stabilized_prior(task, pool.trust, rates)
     rule = Weighted(pool.trust, prior, rates)
     objective = -pool.divergence / float(sample.weight.sum())

@@ -8,8 +8,7 @@ the class priors p and the rates A of sources that give labels maximize
 
 where c are the weighted counts of the calibrations, and a the weights of pseudo-items with the likelihood ratios r,
 which stabilize the class priors. This is the model of Dawid and Skene with trust weights. Each update maximizes a bound
-that touches the objective. Errors in common would be taken for correct answers, so that the rates are only estimated if
-the sources are not significantly dependent. As this test may fail to detect dependence, an item counts less than a row
+that touches the objective. Errors in common are taken for correct answers, so that an item counts much less than a row
 of a calibration, and all items together at most as much as all rows. At least three sources are needed: two do not
 identify their rates.
 
@@ -25,7 +24,7 @@ from mixent.core.arrays import Array
 from mixent.fusion.batch import Batch
 from mixent.fusion.rules import DawidSkene, DawidSkeneParams, ItemAnswers, dawid_skene
 
-CALIBRATION_WEIGHT = 5.0  # least weight of a row of a calibration, in items; chosen by simulation
+CALIBRATION_WEIGHT = 20.0  # least weight of a row of a calibration, in items; chosen by simulation
 MIN_SOURCES = 3
 TOL = 1e-6  # gain in nats per item at which the fit stops
 

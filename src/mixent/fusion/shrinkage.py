@@ -5,20 +5,22 @@ the true correlations c of the pairs come from one population,
 
     c ~ (1 - OUTLIERS) N(m, v^2) + OUTLIERS U(0, 1),    m ~ U(0, 1),   v ~ U(0, MAX_SPREAD),
 
-both with probability 1/2. A pair with weak evidence then has the typical correlation of the panel instead of zero, a
-pair far from the others keeps its own, and a discount needs evidence that outweighs its cost: with independent sources
-the posterior mass is on zero. Errors of pairs have a common part (the class priors, rows of calibrations), which is
-that of their mean; only the rest is relevant for the differences between pairs.
+the second with the prior probability DEPENDENT: the errors of sources are rarely independent, and few calibration rows
+or items give no evidence of it. A pair with weak evidence then has the typical correlation of the panel instead of
+zero, a pair far from the others keeps its own, and a discount needs evidence that outweighs its cost: with independent
+sources the posterior mass is on zero. Errors of pairs have a common part (the class priors, rows of calibrations),
+which is that of their mean; only the rest is relevant for the differences between pairs.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, ndtr
+from scipy.special import expit, logit, ndtr
 from scipy.stats import norm
 
 from mixent.core.arrays import Array, log_sum_exp
 
+DEPENDENT = 0.75  # prior probability that the sources are dependent; chosen by simulation
 OUTLIERS = 0.02  # prior probability of a pair that is unlike the others
 MAX_SPREAD = 0.5  # of the true correlations of the other pairs
 N_SPREADS = 26
@@ -46,7 +48,7 @@ def shrunk(r: Array, std: Array, weight: Array, mean: float, mean_std: float) ->
     log_factor = float(log_sum_exp(log_lik, axis=0)) - np.log(N_SPREADS)
     log_factor -= float(norm.logpdf(deviation, scale=np.sqrt(own)) @ evidence)
     log_factor += float(_log_mass(np.array(mean), np.array(mean_std)) - norm.logpdf(mean, scale=mean_std))
-    dependent = float(expit(log_factor))
+    dependent = float(expit(logit(DEPENDENT) + log_factor))
     typical = float(_truncated_mean(np.array(mean), np.array(mean_std)))
     kept = spread**2 / (spread**2 + own)
     share = np.exp(usual - both)  # probability that the pair is like the others
