@@ -110,11 +110,10 @@ def solve_uncertain_labels(
     max_rounds: int | None = None,
 ) -> Run:
     """The two-step algorithm; the params of the run are a `LabelSolution`. A given `max_rounds` is no failure."""
-    # each solution starts from the one before, so that no step raises the objective, however large the gap is
     n_rounds = max_rounds or MAX_ROUNDS
-    inner = replace(
-        search, gap=max(search.gap, INNER_GAP * tol), max_iter=min(search.max_iter, INNER_ITER), observers=()
-    )
+    # each solution starts from the one before, so that no step raises the objective, however large the gap is
+    gap, max_iter = max(search.gap, INNER_GAP * tol), min(search.max_iter, INNER_ITER)
+    inner = replace(search, gap=gap, max_iter=max_iter, observers=())
     problem = LabelProblem(discriminant, margin, inner, prior, weight, shares, first_step=relaxation)
     out = run(
         problem,
