@@ -72,7 +72,7 @@ def source_tests(batch: Batch, level: float) -> SourceTests:
     unlabelled = np.flatnonzero(batch.labels < 0)
     marginals = all_marginals(batch if len(unlabelled) == batch.n_patterns else batch.part(unlabelled))
     marginals = replace(marginals, used=marginals.used & comparable(batch))
-    panel = Panel(marginals, _dependence(marginals))
+    panel = Panel(marginals)
     faults: list[Fault] = []
     rates: dict[str, Array] = {}
     used = marginals.used.copy()
@@ -96,13 +96,6 @@ def source_tests(batch: Batch, level: float) -> SourceTests:
     return SourceTests(
         dict(zip(layout.names, first.drift)), dict(zip(layout.names, first.agreement)), tuple(faults), rates
     )
-
-
-def _dependence(marginals: Marginals) -> Dependence:
-    """The dependence of the sources in use, which the others do not influence."""
-    left_out = tuple(np.flatnonzero(~marginals.used).tolist())
-    batch = replace(marginals.batch, layout=replace(marginals.layout, left_out=left_out))
-    return dependence(Marginals(batch, marginals.used))
 
 
 def comparable(batch: Batch) -> np.ndarray:
@@ -186,12 +179,21 @@ class Panel:
     """The sources that are tested."""
 
     marginals: Marginals
-    dependence: Dependence
+
+    @cached_property
+    def dependence(self) -> Dependence:
+        """The dependence of the sources in use, which the others do not influence."""
+        marginals = self.marginals
+        left_out = tuple(np.flatnonzero(~marginals.used).tolist())
+        batch = replace(marginals.batch, layout=replace(marginals.layout, left_out=left_out))
+        return dependence(Marginals(batch, marginals.used))
 
     def tests(self, used: np.ndarray) -> Round:
         """Tests of the sources in `used` against the others of them."""
         marginals, J = Marginals(self.marginals.batch, used), len(used)
         none = Drift(np.empty(0), np.empty(0), np.nan, np.nan)
+        if not used.any() or not marginals.batch.n_patterns:
+            return Round([none] * J, [NOT_TESTED] * J, self.marginals.layout.root)
         agreements = Agreements(marginals, self.dependence)
         return Round(
             [drift(marginals, j, self.dependence.correlation) if used[j] else none for j in range(J)],
