@@ -148,12 +148,10 @@ def reliability(batch: Batch) -> Array:
     """(J,) factors of the evidence of the sources: max(0, 1 - df / X^2), with X^2 of the test of independence.
 
     The evidence of a source near chance is mostly the sampling error of its calibration, so that it is overconfident or
-    has the wrong sign; the factor is that of James and Stein. One where probabilities are used as they are.
+    has the wrong sign; the factor is that of James and Stein.
     """
     layout, out = batch.layout, np.ones(batch.layout.n_sources)
     for j, here in enumerate(layout.slices):
-        if j in batch.soft and batch.class_probabilities(j) is not None:
-            continue
         n = layout.n_rows[j]
         share = layout.rates[here] @ n / n.sum()
         seen = share > 0

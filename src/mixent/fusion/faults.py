@@ -70,7 +70,7 @@ def source_tests(batch: Batch, level: float) -> SourceTests:
     if layout.n_sources > MAX_SOURCES or layout.n_sources**2 * layout.n_classes**3 > MAX_COST:
         return SourceTests({}, {})
     unlabelled = np.flatnonzero(batch.labels < 0)
-    marginals = all_marginals(batch if len(unlabelled) == batch.n_patterns else batch.part(unlabelled))
+    marginals = all_marginals(as_labels(batch if len(unlabelled) == batch.n_patterns else batch.part(unlabelled)))
     marginals = replace(marginals, used=marginals.used & comparable(batch))
     panel = Panel(marginals)
     faults: list[Fault] = []
@@ -96,6 +96,15 @@ def source_tests(batch: Batch, level: float) -> SourceTests:
     return SourceTests(
         dict(zip(layout.names, first.drift)), dict(zip(layout.names, first.agreement)), tuple(faults), rates
     )
+
+
+def as_labels(batch: Batch) -> Batch:
+    """The batch with probabilities as uncertain labels, whose evidence has the known errors of the confusion matrices.
+
+    Stated probabilities depend on their scale, which is counted on few rows, and may be overconfident.
+    """
+    sources = tuple(replace(source, as_is=False) for source in batch.layout.sources)
+    return replace(batch, layout=replace(batch.layout, sources=sources))
 
 
 def comparable(batch: Batch) -> np.ndarray:

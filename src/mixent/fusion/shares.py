@@ -130,8 +130,13 @@ class RuleShares:
         batch, layout = self.marginals.batch, self.marginals.layout
         out = batch.expected(np.ascontiguousarray(change.T)) * self.trust[layout.source_of, None] / self.rates
         for j in batch.soft:
+            here, s = layout.slices[j], batch.answers.responses[j]
             if batch.class_probabilities(j) is not None:
-                out[layout.slices[j]] = 0.0
+                out[here] = 0.0
+                continue
+            ratio = self.rates[here] / layout.pooled[here, None]  # the evidence is log(s ratio)
+            density = np.where(batch.answered[j][:, None], s @ ratio, 1.0)
+            out[here] = self.trust[j] * (s.T @ (change / density)) / layout.pooled[here, None]
         return out
 
     def discrepancy(self, correlation: Array) -> Array:
