@@ -70,7 +70,7 @@ def source_tests(batch: Batch, level: float) -> SourceTests:
     if layout.n_sources > MAX_SOURCES or layout.n_sources**2 * layout.n_classes**3 > MAX_COST:
         return SourceTests({}, {})
     unlabelled = np.flatnonzero(batch.labels < 0)
-    marginals = all_marginals(as_labels(batch if len(unlabelled) == batch.n_patterns else batch.part(unlabelled)))
+    marginals = all_marginals(batch if len(unlabelled) == batch.n_patterns else batch.part(unlabelled))
     marginals = replace(marginals, used=marginals.used & comparable(batch))
     panel = Panel(marginals)
     faults: list[Fault] = []
@@ -96,15 +96,6 @@ def source_tests(batch: Batch, level: float) -> SourceTests:
     return SourceTests(
         dict(zip(layout.names, first.drift)), dict(zip(layout.names, first.agreement)), tuple(faults), rates
     )
-
-
-def as_labels(batch: Batch) -> Batch:
-    """The batch with probabilities as uncertain labels, whose evidence has the known errors of the confusion matrices.
-
-    Stated probabilities depend on their scale, which is counted on few rows, and may be overconfident.
-    """
-    sources = tuple(replace(source, as_is=False) for source in batch.layout.sources)
-    return replace(batch, layout=replace(batch.layout, sources=sources))
 
 
 def comparable(batch: Batch) -> np.ndarray:
@@ -197,13 +188,23 @@ class Panel:
         batch = replace(marginals.batch, layout=replace(marginals.layout, left_out=left_out))
         return dependence(Marginals(batch, marginals.used))
 
+    @cached_property
+    def as_labels(self) -> Batch:
+        """The batch with probabilities as uncertain labels, whose evidence has the known errors of confusion matrices.
+
+        Stated probabilities depend on their scale, which is estimated from few rows, and may be overconfident.
+        """
+        batch = self.marginals.batch
+        sources = tuple(replace(source, as_is=False) for source in batch.layout.sources)
+        return replace(batch, layout=replace(batch.layout, sources=sources))
+
     def tests(self, used: np.ndarray) -> Round:
         """Tests of the sources in `used` against the others of them."""
         marginals, J = Marginals(self.marginals.batch, used), len(used)
         none = Drift(np.empty(0), np.empty(0), np.nan, np.nan)
         if not used.any() or not marginals.batch.n_patterns:
             return Round([none] * J, [NOT_TESTED] * J, self.marginals.layout.root)
-        agreements = Agreements(marginals, self.dependence)
+        agreements = Agreements(Marginals(self.as_labels, used), self.dependence)
         return Round(
             [drift(marginals, j, self.dependence.correlation) if used[j] else none for j in range(J)],
             [agreements.test(j) if used[j] else NOT_TESTED for j in range(J)],
