@@ -8,12 +8,14 @@ from scipy.stats import chi2, kstest
 
 from mixent.datasets import simulate_votes
 from mixent.fusion import Calibration, Fuser
+from mixent.fusion.agreement import Agreements, reliability
 from mixent.fusion.answers import read_answers
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import all_marginals
+from mixent.fusion.dependence import dependence
 from mixent.fusion.drift import degrees_of_freedom
 from mixent.fusion.facts import contributions, fusion_facts
-from mixent.fusion.faults import Panel, _Answers, fault_kind, source_tests
+from mixent.fusion.faults import _Answers, fault_kind, source_tests
 from mixent.fusion.sources import Layout
 
 from .panels import panel, said_of, with_copies
@@ -80,6 +82,43 @@ def test_a_swapped_or_random_source_is_named_with_its_kind(fault, correlation):
     assert sum(len(faults) > 1 for faults in found) <= 3
 
 
+def test_a_random_source_is_named_where_a_class_is_rare():
+    """A few items of a class that the others know: the class priors by the histograms are too imprecise."""
+    named = 0
+    for seed in range(20):
+        sources, answers, _ = drawn(seed, n=1500, J=8, rows=1000, accuracy=0.88, prior=(0.95, 0.05))
+        wrong = {**answers, "source 1": np.random.default_rng(seed).permutation(answers["source 1"])}
+        named += any(f.sources == ("source 1",) and f.kind == "random" for f in faults_of(sources, wrong))
+    assert named >= 19
+
+
+@pytest.mark.parametrize("dependence", [0.6, None])
+def test_a_source_that_is_independent_of_dependent_ones_is_not_blamed(dependence):
+    """The others are copies (None), or make the same errors: their posteriors must not be overconfident."""
+    alarms = 0
+    for seed in range(40):
+        sources, answers, truth = drawn(seed, n=600, J=4, rows=300, correlation=dependence or 0.0, accuracy=0.75)
+        right = np.random.default_rng(seed).random(len(truth)) < 0.75
+        answers["source 1"] = np.where(right, truth, 1 - truth)
+        if dependence is None:
+            sources["source 3"], answers["source 3"] = sources["source 2"], answers["source 2"]
+        alarms += any("source 1" in f.sources for f in faults_of(sources, answers))
+    assert alarms <= 4  # 5 % of the binomial distribution of 40 batches at 5 %
+
+
+def test_calibrations_at_chance_have_no_reliability():
+    """Ratios near zero: the errors of few rows are most of the evidence; one as the rows grow."""
+    rng = np.random.default_rng(0)
+    mean = {}
+    for right, rows in [(0.5, 30), (0.6, 30), (0.9, 30), (0.6, 100_000)]:
+        rates = np.array([[right, 1 - right], [1 - right, right]])
+        counts = [rng.multinomial(rows, rates) for _ in range(100)]
+        sources = {f"s{i}": Calibration.from_counts(c, [0, 1]) for i, c in enumerate(counts)}
+        mean[right, rows] = reliability(batch_of(sources, {name: [0, 1] for name in sources})).mean()
+    assert mean[0.5, 30] < mean[0.6, 30] < mean[0.9, 30] < mean[0.6, 100_000]
+    assert mean[0.5, 30] < 0.25 and mean[0.9, 30] > 0.9 and mean[0.6, 100_000] > 0.999
+
+
 def test_a_shifted_threshold_is_named_by_its_histogram():
     sources, answers, _ = drawn(0, n=1000)
     (fault,) = faults_of(sources, with_fault(answers, "shifted threshold"))
@@ -107,7 +146,7 @@ def test_the_standard_error_is_that_of_batches_and_calibrations_drawn_anew(rows)
         marginals = all_marginals(
             batch_of({n: Calibration.from_counts(c, [0, 1]) for n, c in zip(answers, counts)}, answers)
         )
-        found = Panel(marginals, np.eye(3)).agreement(marginals, 0)
+        found = Agreements(marginals, dependence(marginals)).test(0)
         excess.append(found.excess)
         variances.append((found.excess / found.z) ** 2)
     assert 0.75 < np.mean(variances) / np.var(excess) < 1.35  # 200 draws give a variance within 10 %

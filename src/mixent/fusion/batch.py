@@ -205,7 +205,8 @@ class Batch:
             return self.matrix @ (trust[self.layout.source_of, None] * np.log(A / self.layout.pooled[:, None]))
         out = np.zeros((self.n_patterns, self.layout.n_classes))
         term = np.empty_like(out)
-        for j, responses in enumerate(self.answers.responses):
+        for j in np.flatnonzero(trust).tolist():
+            responses = self.answers.responses[j]
             term[:] = 0.0
             self._evidence_of(j, responses, A[self.layout.slices[j]], term)
             term *= trust[j] if self.copy_scale is None else trust[j] * self.copy_scale[j][:, None]

@@ -1,16 +1,7 @@
 """Faults: sources whose answers no longer follow their calibration, found without labels.
 
-Two tests of each source against the others (leave one out) are combined: its histogram (`drift.drift`) and its
-agreement with the votes of all others. With f the vote scores of an answer (see `vote_scores`), the agreement of
-source j is the mean over the items of
-
-    t_i = sum_{m != j} u_m f_j(v_ij) . f_m(v_im),
-
-where u is the share of a source among its copies, and its expectation for sources that are independent given the class
-is  sum_k p_k sum_m u_m E[f_j | k] . E[f_m | k],  with the means from the calibrations and the priors p from the
-histograms of the other sources. Sources that are dependent given the class agree more often, not less, and the
-expectation uses no pair of the others, so that the test is one-sided and valid under any such dependence. The standard
-error includes the sampling errors of the batch, of p and of the calibrations.
+Two tests of each source against the others (leave one out) are combined: of its histogram (`drift.drift`), and of its
+agreement with the posteriors of the others (`agreement`).
 """
 
 from __future__ import annotations
@@ -20,20 +11,18 @@ from functools import cached_property
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import t as student
 
 from mixent.base.multiple_tests import holm
 from mixent.base.priors import floored
 from mixent.base.result import Result
 from mixent.core.arrays import Array
+from mixent.fusion.agreement import NOT_TESTED, Agreement, Agreements
 from mixent.fusion.batch import Batch
-from mixent.fusion.batch_priors import MIN_ITEMS, Marginals, all_marginals
+from mixent.fusion.batch_priors import Marginals, all_marginals
 from mixent.fusion.crowd_models import MIN_ROWS
-from mixent.fusion.dependence import dependence
-from mixent.fusion.drift import NO_TEST, Drift, drift
+from mixent.fusion.dependence import Dependence, dependence
+from mixent.fusion.drift import Drift, drift
 from mixent.fusion.rules import ml_product
-from mixent.fusion.sampling import cautious_rates, degrees_of_freedom, item_covariance
-from mixent.fusion.sources import Layout
 
 MAX_SOURCES = 64  # that are tested; each test needs an estimate of the priors from all other sources
 MAX_COST = 1e7  # sources squared times classes cubed, likewise
@@ -42,23 +31,6 @@ SWAPPED, RANDOM, SHIFTED, CHANGED = "swapped", "random", "shifted threshold", "c
 EM_STEPS = 200
 NEGLIGIBLE = 0.2  # share of the deviance from the calibration that a simple kind may leave unexplained
 MIN_PROBABILITY = 1e-12
-
-
-@dataclass(frozen=True, repr=False)
-class Agreement(Result):
-    """Test of the agreement of a source with the votes of the others against its calibration."""
-
-    _title = "Agreement of a source with the others"
-    _shown = ("z", "p_value")
-
-    excess: float  # over the agreement of sources that are independent given the class
-    z: float  # the excess in standard errors; a source that is positively dependent on others has a large one
-    p_value: float  # one-sided: of a smaller agreement; NaN without a test
-
-    def __str__(self) -> str:
-        if np.isnan(self.p_value):
-            return NO_TEST
-        return f"Agreement with the other sources: z = {self.z:.2f}, one-sided p = {self.p_value:.2g}."
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,8 +72,7 @@ def source_tests(batch: Batch, level: float) -> SourceTests:
     unlabelled = np.flatnonzero(batch.labels < 0)
     marginals = all_marginals(batch if len(unlabelled) == batch.n_patterns else batch.part(unlabelled))
     marginals = replace(marginals, used=marginals.used & comparable(batch))
-    shared = any(len(members) > 1 for members in layout.calibration_sets)
-    panel = Panel(marginals, dependence(marginals).correlation if shared else np.eye(layout.n_sources))
+    panel = Panel(marginals)
     faults: list[Fault] = []
     rates: dict[str, Array] = {}
     used = marginals.used.copy()
@@ -203,38 +174,40 @@ class Round:
         return "histogram" if not agree <= histogram else "agreement", float(self.adjusted[j])
 
 
-NOT_TESTED = Agreement(np.nan, np.nan, np.nan)
-
-
 @dataclass(frozen=True)
 class Panel:
-    """The vote scores of all sources, by which their agreement is tested."""
+    """The sources that are tested."""
 
     marginals: Marginals
-    correlation: Array
 
     @cached_property
-    def f(self) -> Array:
-        return vote_scores(self.marginals.batch)
+    def dependence(self) -> Dependence:
+        """The dependence of the sources in use, which the others do not influence."""
+        marginals = self.marginals
+        left_out = tuple(np.flatnonzero(~marginals.used).tolist())
+        batch = replace(marginals.batch, layout=replace(marginals.layout, left_out=left_out))
+        return dependence(Marginals(batch, marginals.used))
 
     @cached_property
-    def scores(self) -> list[Array]:
-        """(P, K) f of the answers of each source; zero without an answer."""
-        return [_scores(self.marginals.batch, self.f, j) for j in range(self.marginals.layout.n_sources)]
+    def as_labels(self) -> Batch:
+        """The batch with probabilities as uncertain labels, whose evidence has the known errors of confusion matrices.
 
-    @cached_property
-    def means(self) -> Array:
-        """(J, K classes, K) mean of f in each class, by the calibration."""
-        layout = self.marginals.layout
-        return np.stack([layout.rates[s].T @ self.f[s] / n for s, n in zip(layout.slices, layout.n_groups)])
+        Stated probabilities depend on their scale, which is estimated from few rows, and may be overconfident.
+        """
+        batch = self.marginals.batch
+        sources = tuple(replace(source, as_is=False) for source in batch.layout.sources)
+        return replace(batch, layout=replace(batch.layout, sources=sources))
 
     def tests(self, used: np.ndarray) -> Round:
         """Tests of the sources in `used` against the others of them."""
         marginals, J = Marginals(self.marginals.batch, used), len(used)
         none = Drift(np.empty(0), np.empty(0), np.nan, np.nan)
+        if not used.any() or not marginals.batch.n_patterns:
+            return Round([none] * J, [NOT_TESTED] * J, self.marginals.layout.root)
+        agreements = Agreements(Marginals(self.as_labels, used), self.dependence)
         return Round(
-            [drift(marginals, j, self.correlation) if used[j] else none for j in range(J)],
-            [self.agreement(marginals, j) if used[j] else NOT_TESTED for j in range(J)],
+            [drift(marginals, j, self.dependence.correlation) if used[j] else none for j in range(J)],
+            [agreements.test(j) if used[j] else NOT_TESTED for j in range(J)],
             self.marginals.layout.root,
         )
 
@@ -264,38 +237,6 @@ class Panel:
         groups = (np.isin(sources, [*named, j]) for j in suspects)
         return any(not self.tests(group).rejected(level).size for group in groups)
 
-    def agreement(self, marginals: Marginals, j: int) -> Agreement:
-        """Excess agreement of source j with the others in `marginals`, in standard errors."""
-        batch, layout, f = marginals.batch, marginals.layout, self.f
-        others = marginals.without(j)
-        both = batch.answered & batch.answered[j]  # (J, P)
-        n_both = both @ batch.weight
-        members = np.flatnonzero(others.used & (n_both > 0))
-        if n_both[members].max(initial=0.0) < MIN_ITEMS or others.unidentified.any() or layout.n_groups[j] > 1:
-            return NOT_TESTED
-        p, total = others.prior, float(batch.weight.sum())
-        u, means = layout.share[members], self.means[members]  # (M, K classes, K)
-        expected = np.einsum("mkc,kc->mk", means, self.means[j])
-        votes = sum((w * self.scores[m] for w, m in zip(u, members)), np.zeros_like(self.scores[j]))
-        t = np.einsum("pc,pc->p", self.scores[j], votes) - (u * (expected @ p)) @ both[members]
-        excess = float(batch.weight @ t) / total
-        coverage = u * n_both[members] / total
-        slope = coverage @ expected  # (K,) of the expectation in the priors
-        influence = t / total - others.influence @ slope
-        derivative = np.tensordot(slope, others.rate_derivative, axes=1)
-        for c, m in zip(coverage, members):
-            derivative[layout.slices[m]] += c * p * (f[layout.slices[m]] @ self.means[j].T)
-        here = layout.slices[j]
-        derivative[here] += p * (f[here] @ np.einsum("m,mkc->kc", coverage, means).T)
-        of_rates = rate_variances(layout, derivative, batch.dispersion)
-        parts = np.array([float(item_covariance(influence[:, None], batch.weight)[0, 0]), *of_rates.ravel()])
-        if not (variance := parts.sum()) > 0:
-            return NOT_TESTED
-        rows = [layout.n_rows[sets].max(axis=0) for sets in layout.calibration_sets]
-        df = degrees_of_freedom(parts / variance, np.array([total, *np.ravel(rows)]))
-        z = excess / np.sqrt(variance)
-        return Agreement(excess, z, float(student.cdf(z, df)))
-
     def posterior(self, used: np.ndarray) -> Array:
         """(P, K) posteriors of the sources in `used` alone, by the product rule."""
         batch = self.marginals.batch
@@ -303,48 +244,6 @@ class Panel:
         return ml_product(
             ratio, batch.weight, floored(Marginals(batch, used).interior_prior), labels=batch.labels
         ).posterior
-
-
-def vote_scores(batch: Batch) -> Array:
-    """(S, K) f: 1 - 1/K for the class that a symbol is a vote for, -1/K for the others; zero for a symbol without one.
-
-    Bins of a score for two classes have equally spaced scores instead, in the direction of the calibration: the vote
-    of each bin would be estimated from the same few counts as its mean.
-    """
-    layout = batch.layout
-    K = layout.n_classes
-    f = np.zeros((layout.n_symbols, K))
-    for j, here in enumerate(layout.slices):
-        n, ordered = layout.sizes[j], layout.calibrations[j].edges is not None
-        if ordered and K == 2 and layout.calibrations[j].cells is None:
-            place = np.linspace(-0.5, 0.5, n)
-            sign = 1.0 if place @ (layout.confusion[here, 1] - layout.confusion[here, 0]) >= 0 else -1.0
-            f[here] = sign * np.stack([-place, place], axis=1)
-            continue
-        class_of = batch.class_of_symbol(j)
-        voted = class_of >= 0
-        f[here][voted] = np.eye(K)[class_of[voted]] - 1.0 / K
-    return f
-
-
-def _scores(batch: Batch, f: Array, j: int) -> Array:
-    responses, here = batch.answers.responses[j], batch.layout.slices[j]
-    if responses.ndim == 2:
-        return responses @ f[here]
-    return np.where((responses >= 0)[:, None], f[here][responses], 0.0)
-
-
-def rate_variances(layout: Layout, derivative: Array, dispersion: Array) -> Array:
-    """(sets, K) variance of  sum derivative * dA  by calibration set and class, with dA the errors of the rates.
-
-    The errors of sources of one calibration set may be identical: this is an upper bound.
-    """
-    A = cautious_rates(layout)
-    squares = (derivative - layout.group_sums(derivative * A)) ** 2 * A / (layout.concentration + 1.0)  # (S, K)
-    stds = np.sqrt(np.add.reduceat(squares, [here.start for here in layout.slices]) * dispersion)  # (J, K)
-    sets = np.zeros((len(layout.calibration_sets), layout.n_classes))
-    np.add.at(sets, layout.set_of, stds)
-    return sets**2
 
 
 def fault_kind(batch: Batch, j: int, posterior: Array, dispersion: float = 1.0) -> tuple[str, Array]:

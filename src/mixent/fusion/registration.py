@@ -9,6 +9,7 @@ import numpy as np
 from mixent.base.few_rows import MOST, predictions
 from mixent.base.registry import register, sizes_of
 from mixent.base.saved_state import Part, Sizes, Values, check_values, free, index, maybe, real
+from mixent.fusion.agreement import Agreement
 from mixent.fusion.answers import Answers
 from mixent.fusion.batch import Batch
 from mixent.fusion.batch_priors import PriorEstimate, PriorShiftTest
@@ -17,7 +18,7 @@ from mixent.fusion.dependence import Dependence
 from mixent.fusion.describe import describe_fusion, on_answers
 from mixent.fusion.drift import Drift
 from mixent.fusion.estimator import Fuser
-from mixent.fusion.faults import Agreement, Fault
+from mixent.fusion.faults import Fault
 from mixent.fusion.frozen import LogLinear, Mean, MeanRatio, Tempered, Vote, Weighted
 from mixent.fusion.sources import Layout, Source
 

@@ -23,11 +23,12 @@ from functools import cached_property
 
 import numpy as np
 
+from mixent.base.priors import floored
 from mixent.core.arrays import Array
 from mixent.fusion.batch_priors import Marginals, PriorEstimate
 from mixent.fusion.frozen import FrozenRule, Weighted
 from mixent.fusion.methods import PSEUDO_ITEMS, Task, dependent
-from mixent.fusion.rules import posterior_of
+from mixent.fusion.rules import ml_product, posterior_of
 from mixent.fusion.sampling import calibration_covariance, item_covariance
 
 SMALLEST = 1e-6  # a share in a denominator
@@ -48,6 +49,20 @@ def estimated_shares(task: Task, method: str, rule: FrozenRule, confidence: floa
     return shares.estimate(dependence.correlation, confidence, of_histogram=float(biased))
 
 
+def stabilized_shares(marginals: Marginals, trust: Array, ratio: Array, correlation: Array) -> RuleShares:
+    """Class priors by EM from weighted evidence (P, K), stabilized by the histogram estimate."""
+    batch, covariance = marginals.batch, marginals.covariance(correlation)
+    items, weight = marginals.pseudo_items(covariance)
+    prior = ml_product(
+        np.concatenate([ratio, items]),
+        np.concatenate([batch.weight, weight]),
+        floored(marginals.interior_prior),
+        labels=np.concatenate([batch.labels, np.full(len(weight), -1)]),
+    ).prior
+    n, none = marginals.n_equivalent(covariance), np.zeros_like(prior)
+    return RuleShares(marginals, trust, floored(prior), marginals.layout.confusion, none, n, ratio)
+
+
 @dataclass(frozen=True)
 class RuleShares:
     """The class priors of a weighted product rule, and their derivatives."""
@@ -58,6 +73,7 @@ class RuleShares:
     rates: Array  # (S, K) of the rule
     pseudo_items: Array  # (K,) a
     n_histogram: Array | float = 0.0  # (K,) n
+    ratio: Array | None = None  # (P, K) weighted evidence; None: not computed yet
 
     @cached_property
     def p(self) -> Array:
@@ -67,7 +83,8 @@ class RuleShares:
     def posterior(self) -> Array:
         """(P, K) q; one for the class of a labelled item."""
         batch = self.marginals.batch
-        q = posterior_of(batch.product(self.trust, self.rates) + np.log(self.p))
+        ratio = batch.product(self.trust, self.rates) if self.ratio is None else self.ratio
+        q = posterior_of(ratio + np.log(self.p))
         labelled = np.flatnonzero(batch.labels >= 0)
         q[labelled] = np.eye(len(self.p))[batch.labels[labelled]]
         return q
@@ -100,14 +117,32 @@ class RuleShares:
         q, w = self.posterior, batch.weight * (batch.labels < 0)
         spread = -q[:, :, None] * q[:, None, :]  # dq_k' / dL_k
         spread[:, np.arange(K), np.arange(K)] += q
-        change = batch.expected((w[:, None, None] * spread).reshape(-1, K * K).T).reshape(-1, K, K)  # (S, k, k')
-        for j in batch.soft:
-            if batch.class_probabilities(j) is not None:
-                change[layout.slices[j]] = 0.0  # these probabilities are used as they are
-        trust = self.trust[layout.source_of][:, None, None]
-        gradient = trust * change / self.rates[:, :, None] / self.p
+        change = (w[:, None, None] * spread).reshape(-1, K * K)  # of each class k and k'
+        gradient = np.stack([self.of_evidence(change[:, k::K]) for k in range(K)], axis=2) / self.p
         histogram = np.moveaxis(self.marginals.rate_derivative, 0, 2) * self.histogram_weight
         return np.moveaxis((gradient + histogram) @ self.inverse, 2, 0)
+
+    def of_evidence(self, change: Array) -> Array:
+        """(S, K) derivative with respect to each rate, from that with respect to the log evidence of each item (P, K).
+
+        Zero for sources whose probabilities are used as they are.
+        """
+        batch, layout = self.marginals.batch, self.marginals.layout
+        out = batch.expected(np.ascontiguousarray(change.T)) * self.trust[layout.source_of, None] / self.rates
+        for j in batch.soft:
+            here, s = layout.slices[j], batch.answers.responses[j]
+            if batch.class_probabilities(j) is not None:
+                out[here] = 0.0
+                continue
+            ratio = self.rates[here] / layout.pooled[here, None]  # the evidence is log(s ratio)
+            density = np.where(batch.answered[j][:, None], s @ ratio, 1.0)
+            out[here] = self.trust[j] * (s.T @ (change / density)) / layout.pooled[here, None]
+        return out
+
+    def discrepancy(self, correlation: Array) -> Array:
+        """(K,) difference from the histogram estimate, as far as its square exceeds its variance."""
+        difference = self.prior - self.marginals.prior
+        return np.sqrt(self._excess(difference, correlation)) * difference
 
     def estimate(self, correlation: Array, confidence: float, of_histogram: float) -> PriorEstimate:
         """The priors with intervals, where `of_histogram` is the share of the histogram estimate in the variance."""
