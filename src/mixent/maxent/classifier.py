@@ -21,9 +21,11 @@ from mixent.maxent.constraints import Constraints
 from mixent.maxent.feature_arguments import check_pmfs, read_groups, read_pairs, read_probabilistic
 from mixent.maxent.features import FeaturePlan, Training, feature_names, training_rows
 from mixent.maxent.forward_selection import SelectionStep, forward
+from mixent.maxent.layout import Layout
 from mixent.maxent.model import EntropyModel
 from mixent.maxent.options import ForwardSelection, MomentFeatures, NumericFeatures, read_numeric, read_selection
-from mixent.maxent.prior import DEFAULT_VARIANCE
+from mixent.maxent.pair_search import find_pairs
+from mixent.maxent.prior import DEFAULT_VARIANCE, VarianceChoice
 from mixent.maxent.terms import Crossed, CrossedDense, Term, given_of
 
 
@@ -156,6 +158,7 @@ class MaxEntClassifier(EntropyModel):
     """
 
     path_ = RecordsAttribute()
+    pairs_tried_ = RecordsAttribute(absent=())
     _groups = {"features": read_numeric, "selection": read_selection}
 
     def __init__(
@@ -280,6 +283,17 @@ class MaxEntClassifier(EntropyModel):
             show,
         )
         return replace(plan, pairs=_pairs_of(terms), selected=frozenset(term.name for term in terms)), path
+
+    def _extend(self, choice: VarianceChoice, rows: Training, executor: Any, show: Any) -> float | None:
+        """Add the pairs of columns that cross-validation finds, if pairs="auto"."""
+        self.pairs_tried_, self.pair_variance_ = [], None
+        if not isinstance(self.pairs, str) or self.selection is not None:
+            return None
+        found = find_pairs(choice, self.layout_.terms, rows.table.n_rows, executor, show)
+        self.pairs_tried_ = found.tried
+        if found.terms:
+            self.layout_, self.pair_variance_ = Layout.of([*self.layout_.terms, *found.terms]), found.variance
+        return self.pair_variance_
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)

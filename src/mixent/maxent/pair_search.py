@@ -1,0 +1,184 @@
+"""Search for pairs of columns whose joint values are constrained with the class: in batches, by cross-validation.
+
+After the main effects, each batch adds the pairs with the largest gains (see `interactions`) to the model of every fold,
+which is fitted again from the solution before, and the pairs of all rows are those with the largest gains over all folds.
+The gains of a fold do not depend on its held-out rows, so that the log-loss of these rows is that of the whole procedure:
+pairs, their number and their prior. The multipliers of pairs have a smaller prior variance than those of single columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixent.core.arrays import Array
+from mixent.core.executors import Executor
+from mixent.maxent.interactions import Factors, pair_gains
+from mixent.maxent.layout import Layout, cell_variances, extend_multipliers
+from mixent.maxent.blocks import Rows
+from mixent.maxent.prior import STOP, FoldModel, VarianceChoice
+from mixent.maxent.problem import Multipliers
+from mixent.maxent.solvers import Sums, approximate
+from mixent.maxent.terms import Term, crossed
+
+Pair = tuple[int, int]
+FIRST = 4  # pairs in the first batch; each batch is twice as large as the one before
+VARIANCES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # of the multipliers of pairs
+USUAL = 0.1  # the variance with which pairs are ranked at first
+MOST_CELLS = 3000  # most cells of a model with pairs
+MOST_NUMBERS = 1e8  # most cells of all rows together
+CLEAR = 1.0  # standard errors by which the log-loss with pairs must be lower than without
+
+
+@dataclass(frozen=True)
+class PairChoice:
+    """The pairs of a model, and the prior variance of their multipliers."""
+
+    terms: tuple[Term, ...]
+    variance: float
+    tried: list[dict]  # number of pairs, prior variance of their multipliers and cross-validated log-loss
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """The models of all folds with some number of pairs."""
+
+    pairs: tuple[tuple[Pair, ...], ...]  # of each fold, and of all rows
+    variance: float  # of the multipliers of pairs
+    folds: Sequence[FoldModel]
+
+    def losses(self) -> Array:
+        """Loss of each held-out row, fold by fold."""
+        return np.concatenate([fold.losses() for fold in self.folds])
+
+
+def find_pairs(
+    choice: VarianceChoice, terms: Sequence[Term], n_rows: int, executor: Executor, show: Any = None
+) -> PairChoice:
+    """The pairs with which the cross-validated log-loss is clearly lower than without, if there are any.
+
+    Parameters
+    ----------
+    choice : VarianceChoice
+        The models of the folds without pairs.
+    terms : sequence of Term
+        The features of the model of all rows.
+    n_rows : int
+        Number of rows of that model.
+    """
+    factors = Factors.of(terms, choice.rows)
+    if len(factors.terms) < 2 or not choice.folds:
+        return PairChoice((), choice.variance, [])
+    search = _Search(choice, factors, n_rows, executor, show)
+    weight = sum(float((f.held_out.weights * f.held_out.target.any(axis=1)).sum()) for f in choice.folds)
+    stages = [_Stage(((),) * (len(choice.folds) + 1), USUAL, choice.folds)]
+    for stage in search.stages(stages[0]):
+        stages.append(stage)
+    tried = [
+        {"pairs": len(s.pairs[-1]), "prior_variance": s.variance, "log_loss": s.losses().sum() / weight}
+        for s in stages
+    ]
+    best = stages[int(np.argmin([entry["log_loss"] for entry in tried]))]
+    if not best.pairs[-1] or not _clear(stages[0].losses() - best.losses()):
+        return PairChoice((), choice.variance, tried)
+    found = tuple(search.term(pair) for pair in best.pairs[-1])
+    return PairChoice(found, best.variance, tried)
+
+
+def _clear(gains: Array) -> bool:
+    """Whether the sum of the gains of the rows is clearly positive."""
+    return float(gains.sum()) > CLEAR * float(np.sqrt(((gains - gains.mean()) ** 2).sum()))
+
+
+class _Search:
+    def __init__(self, choice: VarianceChoice, factors: Factors, n_rows: int, executor: Executor, show: Any) -> None:
+        self.choice, self.factors, self.executor, self.show = choice, factors, executor, show
+        n_cells = max(fold.layout.cells.n_cells for fold in choice.folds)
+        self.budget = min(MOST_CELLS - n_cells, MOST_NUMBERS / max(n_rows, 1))  # cells of pairs
+        self.axes, self.starts = factors.axes(choice.rows)
+
+    def term(self, pair: Pair) -> Term:
+        return crossed(*(self.factors.terms[i] for i in pair))
+
+    def stages(self, stage: _Stage) -> Iterator[_Stage]:
+        """Models with more and more pairs, as long as the log-loss falls."""
+        size, loss = FIRST, float(stage.losses().sum())
+        while (pairs := self._more(stage, size)) is not None:
+            stage = self._fitted(stage, pairs)
+            yield stage
+            before, loss = loss, float(stage.losses().sum())
+            if loss >= before:
+                return
+            size *= 2
+
+    def _more(self, stage: _Stage, size: int) -> tuple[tuple[Pair, ...], ...] | None:
+        """The pairs of each fold and of all rows with the next batch; None if no pairs are left."""
+        rows = self.choice.rows
+        post = np.zeros((len(rows.classes), rows.table.n_rows))
+        for fold in stage.folds:
+            post[:, fold.place] = np.exp(fold.log_post)
+        weight = rows.weights * rows.target.any(axis=1)
+        target = (rows.target * weight[:, None]).T
+        places = [fold.place for fold in stage.folds]
+        variance = stage.variance
+        gains = pair_gains(self.axes, self.starts, target, post, weight, places, variance)
+        added = [gain.best(size, set(pairs)) for gain, pairs in zip(gains, stage.pairs)]
+        pairs = tuple(self._within((*old, *new)) for old, new in zip(stage.pairs, added))
+        return pairs if len(pairs[-1]) > len(stage.pairs[-1]) else None
+
+    def _within(self, pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
+        """The first pairs, whose cells are within the budget."""
+        sizes = [len(term.values) for term in self.factors.terms]
+        total = np.cumsum([sizes[a] * sizes[b] for a, b in pairs])
+        return pairs[: int((total <= self.budget).sum())]
+
+    def _fitted(self, stage: _Stage, pairs: tuple[tuple[Pair, ...], ...]) -> _Stage:
+        """The models with these pairs, with the prior variance that has the lowest log-loss."""
+        prepared = [self._prepared(fold, of_fold) for fold, of_fold in zip(stage.folds, pairs)]
+        first = 0 if not stage.pairs[-1] else max(VARIANCES.index(stage.variance) - 1, 0)
+        best: _Stage | None = None
+        for variance in VARIANCES[first:]:
+            if self.show is not None:
+                self.show(len(stage.pairs[-1]), len(pairs[-1]), f"{len(pairs[-1])} pairs of columns")
+            tried = _Stage(pairs, variance, [fold.solved(self.choice.variance, variance, self.executor) for fold in prepared])
+            if best is not None and tried.losses().sum() >= best.losses().sum():
+                break
+            best = tried
+        assert best is not None
+        return best
+
+    def _prepared(self, fold: FoldModel, pairs: tuple[Pair, ...]) -> _Prepared:
+        old = {term.name for term in fold.layout.terms}
+        new = [term for pair in pairs if (term := self.term(pair)).name not in old]
+        return _Prepared.of(fold, Layout.of([*fold.layout.terms, *new]), self.executor)
+
+
+@dataclass
+class _Prepared:
+    """The rows of a fold with pairs, and the latest solution."""
+
+    fold: FoldModel
+    layout: Layout
+    rows: Rows
+    test: Rows
+    sums: Sums
+    params: Multipliers
+
+    @staticmethod
+    def of(fold: FoldModel, layout: Layout, executor: Executor) -> _Prepared:
+        rows, test = (layout.rows(part.table, part.target, part.weight) for part in (fold.train, fold.held_out))
+        params = extend_multipliers(fold.layout, fold.params, layout)
+        return _Prepared(fold, layout, rows, test, Sums.of(layout.cells, rows, executor), params)
+
+    def solved(self, variance: float, pair_variance: float, executor: Executor) -> FoldModel:
+        """The model with these variances of single features and of pairs."""
+        variances = cell_variances(self.layout, self.rows, variance, pair_variance)
+        mask = self.layout.mask(len(self.fold.train.classes))
+        problem, self.params = approximate(
+            self.layout.cells, self.sums, variances, STOP, executor, mask, init=self.params
+        )
+        log_post = problem.log_posterior(self.params, self.test)
+        return replace(self.fold, layout=self.layout, params=self.params, log_post=log_post)
