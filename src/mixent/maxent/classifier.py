@@ -16,8 +16,11 @@ from mixent.base.params import check_folds
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.base.result import RecordsAttribute
+from mixent.core.arrays import Array
+from mixent.core.stats import tree_sum
 from mixent.data import Table, check_spread, keep_notes, read_features, read_labels, read_weights
-from mixent.maxent.constraints import Constraints
+from mixent.maxent.blocks import Rows
+from mixent.maxent.constraints import Constraints, scatter_of
 from mixent.maxent.feature_arguments import check_pmfs, read_groups, read_pairs, read_probabilistic
 from mixent.maxent.features import FeaturePlan, Training, feature_names, training_rows
 from mixent.maxent.forward_selection import SelectionStep, forward
@@ -26,6 +29,7 @@ from mixent.maxent.model import EntropyModel
 from mixent.maxent.options import ForwardSelection, MomentFeatures, NumericFeatures, read_numeric, read_selection
 from mixent.maxent.pair_search import find_pairs
 from mixent.maxent.prior import DEFAULT_VARIANCE, VarianceChoice
+from mixent.maxent.purified import margins_of, pairs_of, pure_logits
 from mixent.maxent.terms import Crossed, CrossedDense, Term, given_of
 
 
@@ -159,6 +163,7 @@ class MaxEntClassifier(EntropyModel):
 
     path_ = RecordsAttribute()
     pairs_tried_ = RecordsAttribute(absent=())
+    margins_ = RecordsAttribute(absent=())
     _groups = {"features": read_numeric, "selection": read_selection}
 
     def __init__(
@@ -229,6 +234,7 @@ class MaxEntClassifier(EntropyModel):
             plan, self.path_ = self._selected(plan, rows, executor, show)
             self.schema_, self.classes_ = table.schema, labels.classes
             solved = self._learn(plan, rows, executor, show)
+        self._purify(rows)
         if given_prior is not None:
             self._set_class_prior(given_prior)
         self._warn(solved)
@@ -294,6 +300,23 @@ class MaxEntClassifier(EntropyModel):
         if found.terms:
             self.layout_, self.pair_variance_ = Layout.of([*self.layout_.terms, *found.terms]), found.variance
         return self.pair_variance_
+
+    def _purify(self, rows: Training) -> None:
+        """Store the margins of the pairs, and the means and strengths of the contributions without them."""
+        weight = rows.weights * rows.target.any(axis=1)
+        self.margins_ = margins_of(self.layout_, self.params_, rows.table, weight)
+        if not self.margins_:
+            return
+        total = max(float(weight.sum()), 1e-300)
+        chunks = [
+            (weight[where], self._contributions(rows.table.take(where), r)) for where, r in self._each(rows.table)
+        ]
+        self.mean_logits_ = sum(logits @ w for w, logits in chunks) / total
+        self.strengths_ = tree_sum(scatter_of(logits, self.mean_logits_, w) for w, logits in chunks).strengths
+
+    def _contributions(self, table: Table, rows: Rows) -> Array:
+        pairs = pairs_of(self.layout_, self.params_, self.margins_)
+        return pure_logits(pairs, super()._contributions(table, rows), table)
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)

@@ -82,11 +82,15 @@ class Gains:
     net: Array  # (d, d) expected gain in nats
     beyond: Array  # (d, d) gain minus the largest gain of pairs without an interaction, in nats
 
-    def best(self, n: int, excluded: set[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The n pairs (i < j) with the largest net gains among those beyond noise, the largest first."""
+    def best(self, n: int, excluded: set[tuple[int, int]], clear: bool) -> list[tuple[int, int]]:
+        """The n pairs (i < j) with the largest positive net gains, the largest first.
+
+        `clear`: only those whose gain is larger than the largest of pairs without an interaction.
+        """
         first, second = np.triu_indices(len(self.net), 1)
+        size = (self.beyond if clear else self.net)[first, second]
         order = np.argsort(-self.net[first, second], kind="stable")
-        ranked = ((int(first[k]), int(second[k])) for k in order if self.beyond[first[k], second[k]] > 0)
+        ranked = ((int(first[k]), int(second[k])) for k in order if size[k] > 0)
         return [pair for pair in ranked if pair not in excluded][:n]
 
 

@@ -166,6 +166,10 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
             out[where] = self.layout_.cells.logits(self.params_.cells, rows).T
         return out + self.params_.bias
 
+    def _contributions(self, table: Table, rows: Rows) -> Array:
+        """(terms, C, n) contributions of the features to the logits."""
+        return self.layout_.term_logits(self.params_.cells, rows)
+
     @property
     def feature_terms_(self) -> tuple[str, ...]:
         """Names of the features."""
@@ -215,7 +219,8 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
         ours, theirs = rivals.ours, rivals.theirs
         parts = np.empty((table.n_rows, len(self.layout_.terms)))
         for where, rows in self._each(table):
-            parts[where] = explain_columns(self.layout_, self.params_, rows, ours[where], theirs[where])
+            logits = self._contributions(table.take(where), rows)
+            parts[where] = explain_columns(logits, ours[where], theirs[where])
         mean = (self.mean_logits_[:, ours] - self.mean_logits_[:, theirs]).T  # (n, terms)
         average = self.params_.bias[ours] - self.params_.bias[theirs] + mean.sum(axis=1)
         columns = ColumnParts.of(self.layout_.terms, table.schema)

@@ -16,9 +16,9 @@ import numpy as np
 
 from mixent.core.arrays import Array
 from mixent.core.executors import Executor
-from mixent.maxent.interactions import Factors, pair_gains
-from mixent.maxent.layout import Layout, cell_variances, extend_multipliers
 from mixent.maxent.blocks import Rows
+from mixent.maxent.interactions import Factors, Gains, pair_gains
+from mixent.maxent.layout import Layout, cell_variances, extend_multipliers
 from mixent.maxent.prior import STOP, FoldModel, VarianceChoice
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.solvers import Sums, approximate
@@ -30,7 +30,8 @@ VARIANCES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # of the multipliers of pair
 USUAL = 0.1  # the variance with which pairs are ranked at first
 MOST_CELLS = 3000  # most cells of a model with pairs
 MOST_NUMBERS = 1e8  # most cells of all rows together
-CLEAR = 1.0  # standard errors by which the log-loss with pairs must be lower than without
+WIDER = 16  # pairs in the first batch with pairs whose gain is not clear
+CLEAR = 2.0  # standard errors by which the log-loss with pairs must be lower than without
 
 
 @dataclass(frozen=True)
@@ -74,18 +75,13 @@ def find_pairs(
         return PairChoice((), choice.variance, [])
     search = _Search(choice, factors, n_rows, executor, show)
     weight = sum(float((f.held_out.weights * f.held_out.target.any(axis=1)).sum()) for f in choice.folds)
-    stages = [_Stage(((),) * (len(choice.folds) + 1), USUAL, choice.folds)]
-    for stage in search.stages(stages[0]):
-        stages.append(stage)
+    stages = list(search.stages(_Stage(((),) * (len(choice.folds) + 1), USUAL, choice.folds)))
     tried = [
-        {"pairs": len(s.pairs[-1]), "prior_variance": s.variance, "log_loss": s.losses().sum() / weight}
+        {"pairs": len(s.pairs[-1]), "prior_variance": s.variance, "log_loss": float(s.losses().sum()) / weight}
         for s in stages
     ]
-    best = stages[int(np.argmin([entry["log_loss"] for entry in tried]))]
-    if not best.pairs[-1] or not _clear(stages[0].losses() - best.losses()):
-        return PairChoice((), choice.variance, tried)
-    found = tuple(search.term(pair) for pair in best.pairs[-1])
-    return PairChoice(found, best.variance, tried)
+    best = search.best
+    return PairChoice(tuple(search.term(pair) for pair in best.pairs[-1]), best.variance, tried)
 
 
 def _clear(gains: Array) -> bool:
@@ -98,34 +94,45 @@ class _Search:
         self.choice, self.factors, self.executor, self.show = choice, factors, executor, show
         n_cells = max(fold.layout.cells.n_cells for fold in choice.folds)
         self.budget = min(MOST_CELLS - n_cells, MOST_NUMBERS / max(n_rows, 1))  # cells of pairs
-        self.axes, self.starts = factors.axes(choice.rows)
+        self.gains = self._gains()
 
     def term(self, pair: Pair) -> Term:
         return crossed(*(self.factors.terms[i] for i in pair))
 
     def stages(self, stage: _Stage) -> Iterator[_Stage]:
-        """Models with more and more pairs, as long as the log-loss falls."""
-        size, loss = FIRST, float(stage.losses().sum())
-        while (pairs := self._more(stage, size)) is not None:
-            stage = self._fitted(stage, pairs)
-            yield stage
-            before, loss = loss, float(stage.losses().sum())
-            if loss >= before:
+        """Models with more and more pairs, as long as the log-loss is clearly lower than before; `best` is the last."""
+        self.best, size, clear = stage, FIRST, True
+        yield stage
+        while True:
+            pairs = self._more(self.best, size, clear)
+            better = False
+            if pairs is not None:
+                stage = self._fitted(self.best, pairs)
+                yield stage
+                better = _clear(self.best.losses() - stage.losses())
+            if better:
+                self.best, size = stage, 2 * size
+            elif clear:
+                clear, size = False, max(size, WIDER)
+            else:
                 return
-            size *= 2
 
-    def _more(self, stage: _Stage, size: int) -> tuple[tuple[Pair, ...], ...] | None:
-        """The pairs of each fold and of all rows with the next batch; None if no pairs are left."""
+    def _gains(self) -> list[Gains]:
+        """Gains of all pairs without the held-out rows of each fold, and on all rows."""
         rows = self.choice.rows
         post = np.zeros((len(rows.classes), rows.table.n_rows))
-        for fold in stage.folds:
+        for fold in self.choice.folds:
             post[:, fold.place] = np.exp(fold.log_post)
         weight = rows.weights * rows.target.any(axis=1)
         target = (rows.target * weight[:, None]).T
-        places = [fold.place for fold in stage.folds]
-        variance = stage.variance
-        gains = pair_gains(self.axes, self.starts, target, post, weight, places, variance)
-        added = [gain.best(size, set(pairs)) for gain, pairs in zip(gains, stage.pairs)]
+        places = [fold.place for fold in self.choice.folds]
+        axes, starts = self.factors.axes(rows)
+        return pair_gains(axes, starts, target, post, weight, places, USUAL)
+
+    def _more(self, stage: _Stage, size: int, clear: bool) -> tuple[tuple[Pair, ...], ...] | None:
+        """The pairs of each fold and of all rows with the next batch; None if no pairs are left."""
+        gains = self.gains
+        added = [gain.best(size, set(pairs), clear) for gain, pairs in zip(gains, stage.pairs)]
         pairs = tuple(self._within((*old, *new)) for old, new in zip(stage.pairs, added))
         return pairs if len(pairs[-1]) > len(stage.pairs[-1]) else None
 
@@ -138,12 +145,13 @@ class _Search:
     def _fitted(self, stage: _Stage, pairs: tuple[tuple[Pair, ...], ...]) -> _Stage:
         """The models with these pairs, with the prior variance that has the lowest log-loss."""
         prepared = [self._prepared(fold, of_fold) for fold, of_fold in zip(stage.folds, pairs)]
-        first = 0 if not stage.pairs[-1] else max(VARIANCES.index(stage.variance) - 1, 0)
+        place = VARIANCES.index(stage.variance)
         best: _Stage | None = None
-        for variance in VARIANCES[first:]:
+        for variance in VARIANCES if not stage.pairs[-1] else VARIANCES[place::-1]:
             if self.show is not None:
                 self.show(len(stage.pairs[-1]), len(pairs[-1]), f"{len(pairs[-1])} pairs of columns")
-            tried = _Stage(pairs, variance, [fold.solved(self.choice.variance, variance, self.executor) for fold in prepared])
+            folds = [fold.solved(self.choice.variance, variance, self.executor) for fold in prepared]
+            tried = _Stage(pairs, variance, folds)
             if best is not None and tried.losses().sum() >= best.losses().sum():
                 break
             best = tried
