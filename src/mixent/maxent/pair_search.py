@@ -32,6 +32,7 @@ MOST_CELLS = 3000  # most cells of a model with pairs
 MOST_NUMBERS = 1e8  # most cells of all rows together
 WIDER = 16  # pairs in the first batch with pairs whose gain is not clear
 CLEAR = 2.0  # standard errors by which the log-loss with pairs must be lower than without
+STEP = 1.0  # and with a batch than with the batches before
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,13 @@ def find_pairs(
         {"pairs": len(s.pairs[-1]), "prior_variance": s.variance, "log_loss": float(s.losses().sum()) / weight}
         for s in stages
     ]
-    best = search.best
+    best = search.best if _clear(stages[0].losses() - search.best.losses(), CLEAR) else stages[0]
     return PairChoice(tuple(search.term(pair) for pair in best.pairs[-1]), best.variance, tried)
 
 
-def _clear(gains: Array) -> bool:
-    """Whether the sum of the gains of the rows is clearly positive."""
-    return float(gains.sum()) > CLEAR * float(np.sqrt(((gains - gains.mean()) ** 2).sum()))
+def _clear(gains: Array, errors: float) -> bool:
+    """Whether the sum of the gains of the rows is positive by more than some standard errors."""
+    return float(gains.sum()) > errors * float(np.sqrt(((gains - gains.mean()) ** 2).sum()))
 
 
 class _Search:
@@ -109,7 +110,8 @@ class _Search:
             if pairs is not None:
                 stage = self._fitted(self.best, pairs)
                 yield stage
-                better = _clear(self.best.losses() - stage.losses())
+                errors = STEP if clear or self.best.pairs[-1] else CLEAR
+                better = _clear(self.best.losses() - stage.losses(), errors)
             if better:
                 self.best, size = stage, 2 * size
             elif clear:
