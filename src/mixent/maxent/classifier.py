@@ -311,7 +311,7 @@ class MaxEntClassifier(EntropyModel):
         chunks = [
             (weight[where], self._contributions(rows.table.take(where), r)) for where, r in self._each(rows.table)
         ]
-        self.mean_logits_ = sum(logits @ w for w, logits in chunks) / total
+        self.mean_logits_ = np.sum([logits @ w for w, logits in chunks], axis=0) / total
         self.strengths_ = tree_sum(scatter_of(logits, self.mean_logits_, w) for w, logits in chunks).strengths
 
     def _contributions(self, table: Table, rows: Rows) -> Array:

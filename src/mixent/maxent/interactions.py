@@ -1,16 +1,15 @@
-"""Ranking of pairs of columns by the gain of one block of constraints at the current model.
+"""Ranking of pairs of columns by the gain of one block of constraints at the model of the main effects.
 
 With the factors u (K,) and v (L,) of two columns, centered and rotated to their principal axes, the block of a pair has
-the cells u_k v_l, which are nearly uncorrelated. At held-out
-posteriors p_tc, the residuals of a class are r_tc = w_t (q_tc - p_tc), and a Newton step in the multipliers of the block
-with the diagonal of the Hessian gains
+the cells u_k v_l, which are nearly uncorrelated. At held-out posteriors p_tc, the residuals of a class are
+r_tc = w_t (q_tc - p_tc), and a Newton step in the multipliers of the block with the diagonal of the Hessian gains
 
     1/2 sum_kl R_kl^2 / (H_kl + 1 / var),    R = sum_t r_t u_t v_t^T,    H = sum_t w_t p_t (1 - p_t) (u_t v_t^T)^2,
 
 for each class. Noise alone gives the same with J = sum_t r_t^2 (u_t v_t^T)^2 for R^2, whether or not the probabilities
-are calibrated: the expected gain of a pair of columns without an interaction is zero after J is subtracted from R^2. The
-largest gain of all P pairs of such columns is about the 1 - 1/P quantile of the distribution of the gain, a multiple of
-chi-squared with the same mean and variance. R, H and J of all pairs are three matrix products for each class.
+are calibrated: after J is subtracted from R^2, the expected gain of columns without an interaction is zero. The largest
+gain of all P pairs of such columns is about the 1 - 1/P quantile of the distribution of the gain, which is taken to be
+a multiple of chi-squared with the same mean and variance. R, H and J of all pairs are three matrix products per class.
 
 Posteriors of training rows would not do: where the main effects separate the classes, their residuals vanish.
 """

@@ -14,7 +14,7 @@ from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
 from mixent.maxent.curvature import Variance
 from mixent.maxent.problem import Multipliers
-from mixent.maxent.terms import Crossed, CrossedDense, Dense, Discrete, Hidden, Moments, Term, mask_of
+from mixent.maxent.terms import Crossed, CrossedDense, Dense, Discrete, Hidden, Moments, Term, is_pair, mask_of
 from mixent.show import Short
 
 NARROWEST = 0.05  # least range of a cell: the prior of a cell with a smaller range is not widened further
@@ -115,7 +115,7 @@ def cell_variances(layout: Layout, rows: Rows, variance: float | None, pair_vari
         return None
     by_cell = np.full(layout.cells.n_cells, variance)
     for term, span in zip(layout.terms, layout.spans):
-        if pair_variance is not None and isinstance(term, Crossed | CrossedDense):
+        if pair_variance is not None and is_pair(term):
             by_cell[span] = pair_variance
     return by_cell / layout.widths(rows) ** 2
 

@@ -1,9 +1,13 @@
 """Search for pairs of columns whose joint values are constrained with the class: in batches, by cross-validation.
 
-After the main effects, each batch adds the pairs with the largest gains (see `interactions`) to the model of every fold,
-which is fitted again from the solution before, and the pairs of all rows are those with the largest gains over all folds.
-The gains of a fold do not depend on its held-out rows, so that the log-loss of these rows is that of the whole procedure:
-pairs, their number and their prior. The multipliers of pairs have a smaller prior variance than those of single columns.
+The pairs are ranked once, by their gains at the main effects (see `interactions`). Each batch adds the next pairs to the
+model of every fold, which is fitted again from the solution before, with a prior variance of its own for the multipliers
+of pairs. The ranking of a fold leaves out its held-out rows, so that their log-loss is that of the whole procedure:
+pairs, their number and their prior. (Their labels are only used by the main effects, at which other rows are ranked.)
+
+First come the pairs with a clear gain, then others with a positive one: many weak interactions can be worth more than a
+few strong ones. A batch is kept if it lowers the log-loss by more than `STEP` standard errors of the paired differences,
+and there are no pairs at all if all batches together lower it by less than `CLEAR`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ feature: the contribution of a feature includes the mean over its partners. The 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +50,14 @@ class PurePair:
         if self.margins is None:
             return whole, np.zeros_like(whole), np.zeros_like(whole)
         return whole, self.margins.first.T @ u, self.margins.second.T @ v
+
+    def margins_at(self, place: int) -> Iterator[tuple[Term, Array]]:
+        """The margins that belong to the term at a position, and the feature whose values they have."""
+        if self.margins is not None:
+            if self.first == place:
+                yield self.term.first, self.margins.first
+            if self.second == place:
+                yield self.term.second, self.margins.second
 
     def whole(self, u: Array, v: Array) -> Array:
         """(C, n) the contribution of the pair at the pmfs u (K + 1, n) and v (L + 1, n)."""

@@ -311,6 +311,11 @@ def crossed(first: Term, second: Term) -> Term:
     return CrossedDense(first, second)
 
 
+def is_pair(term: Term) -> bool:
+    """Whether a term is a pair of features."""
+    return isinstance(term, Crossed | CrossedDense)
+
+
 def crossable(term: Term) -> bool:
     """Whether a term can be paired: it must be a pmf over the same values for all classes, and not a pair itself."""
     if isinstance(term, (Moments, Crossed, CrossedDense)):
