@@ -229,8 +229,8 @@ def _pairs_section(pairs: Mapping[str, Any]) -> Section:
     if found:
         after = next(entry["log_loss"] for entry in reversed(tried) if entry["pairs"] == len(found))
         text = (
-            f"{count(len(found), 'pair')} of columns found by cross-validation: log-loss {after:.3f} nats, without pairs "
-            f"{tried[0]['log_loss']:.3f}. Prior variance of their multipliers {pairs['prior_variance']:g}. The "
+            f"{count(len(found), 'pair')} of columns found by cross-validation: log-loss {after:.3f} nats, without "
+            f"pairs {tried[0]['log_loss']:.3f}. Prior variance of their multipliers {pairs['prior_variance']:g}. The "
             "contribution of a column includes the mean over its partners; that of a pair is what remains."
         )
     else:

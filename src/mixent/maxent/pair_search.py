@@ -1,13 +1,15 @@
 """Search for pairs of columns whose joint values are constrained with the class: in batches, by cross-validation.
 
-The pairs are ranked once, by their gains at the main effects (see `interactions`). Each batch adds the next pairs to the
-model of every fold, which is fitted again from the solution before, with a prior variance of its own for the multipliers
-of pairs. The ranking of a fold leaves out its held-out rows, so that their log-loss is that of the whole procedure:
-pairs, their number and their prior. (Their labels are only used by the main effects, at which other rows are ranked.)
+The pairs are ranked once, by their gains at the main effects (see `interactions`). Each batch adds the next pairs to
+the model of every fold, which is fitted again from the solution before, with a prior variance of its own for the
+multipliers of pairs. The ranking of a fold leaves out the residuals of its held-out rows, so that their log-loss is
+that of the whole procedure: pairs, their number and their prior. (The main effects that give the residuals of other
+rows were fitted to these rows too.)
 
-First come the pairs with a clear gain, then others with a positive one: many weak interactions can be worth more than a
-few strong ones. A batch is kept if it lowers the log-loss by more than `STEP` standard errors of the paired differences,
-and there are no pairs at all if all batches together lower it by less than `CLEAR`.
+First come the pairs with a clear gain, then others with a positive one: many weak interactions can be worth more than
+a few strong ones. A batch is kept if it lowers the log-loss by more than `STEP` standard errors of the paired
+differences (`CLEAR` if there are no pairs yet and none has a clear gain), and there are no pairs at all if all batches
+together lower it by less than `CLEAR`.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from mixent.maxent.solvers import Sums, approximate
 from mixent.maxent.terms import Term, crossed
 
 Pair = tuple[int, int]
+LEAST_ROWS = 100  # labelled rows required
 FIRST = 4  # pairs in the first batch; each batch is twice as large as the one before
 VARIANCES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # of the multipliers of pairs
 USUAL = 0.1  # the variance with which pairs are ranked at first
@@ -76,10 +79,10 @@ def find_pairs(
         Number of rows of that model.
     """
     factors = Factors.of(terms, choice.rows)
-    if len(factors.terms) < 2 or not choice.folds:
+    weight = sum(float((f.held_out.weights * f.held_out.target.any(axis=1)).sum()) for f in choice.folds)
+    if len(factors.terms) < 2 or weight < LEAST_ROWS:
         return PairChoice((), choice.variance, [])
     search = _Search(choice, factors, n_rows, executor, show)
-    weight = sum(float((f.held_out.weights * f.held_out.target.any(axis=1)).sum()) for f in choice.folds)
     stages = list(search.stages(_Stage(((),) * (len(choice.folds) + 1), USUAL, choice.folds)))
     tried = [
         {"pairs": len(s.pairs[-1]), "prior_variance": s.variance, "log_loss": float(s.losses().sum()) / weight}
@@ -137,8 +140,7 @@ class _Search:
 
     def _more(self, stage: _Stage, size: int, clear: bool) -> tuple[tuple[Pair, ...], ...] | None:
         """The pairs of each fold and of all rows with the next batch; None if no pairs are left."""
-        gains = self.gains
-        added = [gain.best(size, set(pairs), clear) for gain, pairs in zip(gains, stage.pairs)]
+        added = [gain.best(size, set(pairs), clear) for gain, pairs in zip(self.gains, stage.pairs)]
         pairs = tuple(self._within((*old, *new)) for old, new in zip(stage.pairs, added))
         return pairs if len(pairs[-1]) > len(stage.pairs[-1]) else None
 
