@@ -7,9 +7,10 @@ r_tc = w_t (q_tc - p_tc), and a Newton step in the multipliers of the block with
     1/2 sum_kl R_kl^2 / (H_kl + 1 / var),    R = sum_t r_t u_t v_t^T,    H = sum_t w_t p_t (1 - p_t) (u_t v_t^T)^2,
 
 for each class. Noise alone gives the same with J = sum_t r_t^2 (u_t v_t^T)^2 for R^2, whether or not the probabilities
-are calibrated: after J is subtracted from R^2, the expected gain of columns without an interaction is zero. The largest
-gain of all P pairs of such columns is about the 1 - 1/P quantile of the distribution of the gain, which is taken to be
-a multiple of chi-squared with the same mean and variance. R, H and J of all pairs are three matrix products per class.
+are calibrated: after J is subtracted from R^2, the expected gain of columns without an interaction is zero. A gain is
+clear above the 1 - a/P quantile of what noise gives, where a is the expected number of errors among P pairs; the
+distribution is taken to be a multiple of chi-squared with the same mean and variance. R, H and J of all pairs are three
+matrix products per class.
 
 Posteriors of training rows would not do: where the main effects separate the classes, their residuals vanish.
 """
@@ -29,6 +30,7 @@ from mixent.maxent.terms import Binned, Coded, Knots, Latent, Moments, Term, pmf
 
 N_KNOTS = 5  # of a continuous column
 MOST_VALUES = 64  # most values of a category that is paired
+FALSE = 0.1  # expected number of pairs without an interaction among those with a clear gain
 WIDEST = 1500  # most cells of all factors: the tables of all pairs have the square of this size
 
 
@@ -79,12 +81,12 @@ class Gains:
     """Gains of all pairs of factors beyond what noise gives."""
 
     net: Array  # (d, d) expected gain in nats
-    beyond: Array  # (d, d) gain minus the largest gain of pairs without an interaction, in nats
+    beyond: Array  # (d, d) gain minus the least that is clear, in nats
 
     def best(self, n: int, excluded: set[tuple[int, int]], clear: bool) -> list[tuple[int, int]]:
         """The n pairs (i < j) with the largest positive net gains, the largest first.
 
-        `clear`: only those whose gain is larger than the largest of pairs without an interaction.
+        `clear`: only those whose gain is clear.
         """
         first, second = np.triu_indices(len(self.net), 1)
         size = (self.beyond if clear else self.net)[first, second]
@@ -141,7 +143,7 @@ def pair_gains(
 def _gains(gain: Array, noise: Array, scatter: Array, n_pairs: float) -> Gains:
     noise, scatter = np.maximum(noise, 1e-300), np.maximum(scatter, 1e-300)
     scale = scatter / (2.0 * noise)
-    return Gains(gain - noise, gain - scale * chi2.isf(1.0 / n_pairs, noise / scale))
+    return Gains(gain - noise, gain - scale * chi2.isf(FALSE / n_pairs, noise / scale))
 
 
 def _tables(cells: Array, residual: Array, curvature: Array) -> tuple[Array, Array, Array]:
