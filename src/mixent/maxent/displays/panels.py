@@ -167,10 +167,10 @@ def _draw_shades(ax: Any, contribution: Contribution, classes: np.ndarray, limit
 
 
 def _draw_surface(ax: Any, surface: Surface, classes: np.ndarray) -> None:
-    """Draw a heat map of the evidence for the second of two classes, or for the class with the most evidence."""
+    """Draw a heat map of the evidence for the first of two classes, or for the class with the most evidence."""
     K, L, C = surface.logits.shape
     nats = evidence(surface.logits.reshape(K * L, C)).reshape(K, L, C)
-    c = 1 if C == 2 else int((nats**2).sum(axis=(0, 1)).argmax())
+    c = 0 if C == 2 else int((nats**2).sum(axis=(0, 1)).argmax())
     rows, columns = (_largest(nats[:, :, c], axis) for axis in (0, 1))
     part = nats[:, :, c][np.ix_(rows, columns)]
     image = shade(ax, part, float(np.abs(part).max(initial=0.0)) or 1.0)
