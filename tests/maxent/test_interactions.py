@@ -7,6 +7,7 @@ import pytest
 import mixent
 from mixent import MaxEntClassifier
 from mixent.data import Table, read_labels
+from mixent.maxent import interactions, pair_search
 from mixent.maxent.binning import knots_of
 from mixent.maxent.features import training_rows
 from mixent.maxent.interactions import Factors, pair_gains
@@ -235,3 +236,14 @@ def test_curves_of_main_effects_include_the_mean_over_partners(mixed):
     part = model.explain(rows, "yes", "no").parts[:, list(model.explain(rows).names).index("dose")]
     at = np.searchsorted(curve.x, x)
     np.testing.assert_allclose(curve.logits[at, 2] - curve.logits[at, 0], part, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_pairs_that_do_not_lower_the_log_loss_clearly_are_not_kept(seed, monkeypatch):
+    X, y = additive(seed)
+    monkeypatch.setattr(interactions, "FALSE", 10.0)  # many pairs look clear,
+    monkeypatch.setattr(pair_search, "STEP", -100.0)  # and every batch is kept at first
+    model = MaxEntClassifier(random_state=0).fit(X, y)
+    assert len(model.pairs_tried_) > 2 and not pairs(model)
+    monkeypatch.setattr(pair_search, "CLEAR", -100.0)
+    assert pairs(model.fit(X, y))
