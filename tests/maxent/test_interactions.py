@@ -13,6 +13,7 @@ from mixent.maxent.features import training_rows
 from mixent.maxent.interactions import Factors, pair_gains
 from mixent.maxent.purified import margins_of, pairs_of, with_missing
 from mixent.maxent.terms import Knots, Moments, is_pair
+from mixent.options import ComponentFeatures
 
 
 def labelled(logits, rng):
@@ -247,3 +248,27 @@ def test_pairs_that_do_not_lower_the_log_loss_clearly_are_not_kept(seed, monkeyp
     assert len(model.pairs_tried_) > 2 and not pairs(model)
     monkeypatch.setattr(pair_search, "CLEAR", -100.0)
     assert pairs(model.fit(X, y))
+
+
+def test_other_solvers_and_features_find_the_pair_too():
+    X, y = interacting("xor")
+    iis = MaxEntClassifier(ComponentFeatures(means=False), solver="iis", random_state=0, max_iter=300, tol=1e-6)
+    for model in (iis, MaxEntClassifier(solver="bohning", random_state=0), MaxEntClassifier("class", random_state=0)):
+        assert frozenset(("x0", "x1")) in pairs(model.fit(X, y))
+
+
+def test_a_column_with_the_name_of_a_pair():
+    X, y = interacting("xor")
+    model = MaxEntClassifier(random_state=0).fit(pd.DataFrame(X[:, :4], columns=["a", "b", "a & b", "c"]), y)
+    assert model.feature_terms_ == ("a", "b", "a & b", "c")
+
+
+@pytest.mark.filterwarnings("ignore:class 2 has one row only:mixent.DataWarning")
+def test_rows_that_are_not_held_out_and_rows_that_are_held_out_twice():
+    X, y = interacting("xor")
+    half = [(np.setdiff1d(np.arange(600), test), test) for test in (np.arange(0, 200), np.arange(200, 400))]
+    assert frozenset(("x0", "x1")) in pairs(MaxEntClassifier(cv=half, random_state=0).fit(X, y))
+    twice = MaxEntClassifier(cv=[*half, half[0]], random_state=0).fit(X, y)
+    assert not pairs(twice) and twice.pairs_tried_ == []
+    alone = np.where(np.arange(600) == 0, 2, y)
+    assert frozenset(("x0", "x1")) in pairs(MaxEntClassifier(random_state=0).fit(X, alone))

@@ -240,7 +240,8 @@ class MaxEntClassifier(EntropyModel):
         with progress_bar(self.progress, "maximum entropy") as show, workers as executor:
             plan, self.path_ = self._selected(plan, rows, executor, show)
             self.schema_, self.classes_ = table.schema, labels.classes
-            self.pairs_tried_, self.pair_variance_ = [], None
+            self.pairs_tried_ = []
+            self.pair_variance_: float | None = None
             solved = self._learn(plan, rows, executor, show)
         self._purify(rows)
         if given_prior is not None:

@@ -220,7 +220,8 @@ def _pair_facts(model: MaxEntClassifier) -> dict[str, Any]:
     tried = [dict(entry) for entry in model.pairs_tried_]
     if not tried:
         return {}
-    found = [] if model.pair_variance_ is None else [term.name for term in model.layout_.terms if is_pair(term)]
+    searched = model.pair_variance_ is not None
+    found = [term.name for term in model.layout_.terms if searched and is_pair(term)]
     return {"pairs": {"found": found, "prior_variance": model.pair_variance_, "tried": tried}}
 
 

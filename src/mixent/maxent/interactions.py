@@ -26,7 +26,7 @@ from scipy.stats import chi2
 from mixent.core.arrays import Array
 from mixent.maxent.binning import knots_of
 from mixent.maxent.features import Training
-from mixent.maxent.terms import Binned, Coded, Knots, Latent, Moments, Term, pmf_cells
+from mixent.maxent.terms import SEPARATOR, Binned, Coded, Knots, Latent, Moments, Term, pmf_cells
 
 N_KNOTS = 5  # of a continuous column
 MOST_VALUES = 64  # most values of a category that is paired
@@ -68,6 +68,8 @@ def _principal(cells: Array, weight: Array) -> Array:
 
 def _factor(term: Term, rows: Training) -> Term | None:
     """The factor of the column of a term; None if it cannot be paired."""
+    if SEPARATOR in term.name:  # the name of a pair would be ambiguous
+        return None
     if isinstance(term, Coded):
         return term if 2 <= len(term.values) <= MOST_VALUES else None
     if not isinstance(term, Latent | Binned | Moments):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from mixent.maxent.layout import Layout, cell_variances, extend_multipliers
 from mixent.maxent.prior import STOP, FoldModel, VarianceChoice
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.solvers import Sums, approximate
-from mixent.maxent.terms import Term, crossed
+from mixent.maxent.terms import SEPARATOR, Term, crossed
 
 Pair = tuple[int, int]
 LEAST_ROWS = 100  # labelled rows required
@@ -80,9 +81,9 @@ def find_pairs(
     """
     factors = Factors.of(terms, choice.rows)
     weight = sum(float((f.held_out.weights * f.held_out.target.any(axis=1)).sum()) for f in choice.folds)
-    if len(factors.terms) < 2 or weight < LEAST_ROWS:
+    if len(factors.terms) < 2 or weight < LEAST_ROWS or _overlap(choice.folds):
         return PairChoice((), choice.variance, [])
-    search = _Search(choice, factors, n_rows, executor, show)
+    search = _Search(choice, factors, terms, n_rows, executor, show)
     stages = list(search.stages(_Stage(((),) * (len(choice.folds) + 1), USUAL, choice.folds)))
     tried = [
         {"pairs": len(s.pairs[-1]), "prior_variance": s.variance, "log_loss": float(s.losses().sum()) / weight}
@@ -92,15 +93,32 @@ def find_pairs(
     return PairChoice(tuple(search.term(pair) for pair in best.pairs[-1]), best.variance, tried)
 
 
+def _overlap(folds: Sequence[FoldModel]) -> bool:
+    """Whether a row is held out in several folds: no ranking would be independent of the held-out rows."""
+    places = np.concatenate([fold.place for fold in folds])
+    return len(np.unique(places)) < len(places)
+
+
 def _clear(gains: Array, errors: float) -> bool:
     """Whether the sum of the gains of the rows is positive by more than some standard errors."""
     return float(gains.sum()) > errors * float(np.sqrt(((gains - gains.mean()) ** 2).sum()))
 
 
 class _Search:
-    def __init__(self, choice: VarianceChoice, factors: Factors, n_rows: int, executor: Executor, show: Any) -> None:
+    def __init__(
+        self,
+        choice: VarianceChoice,
+        factors: Factors,
+        terms: Sequence[Term],
+        n_rows: int,
+        executor: Executor,
+        show: Any,
+    ) -> None:
         self.choice, self.factors, self.executor, self.show = choice, factors, executor, show
-        n_cells = max(fold.layout.cells.n_cells for fold in choice.folds)
+        names = {term.name for term in terms}
+        n = len(factors.terms) if any(SEPARATOR in name for name in names) else 0
+        self.taken = {pair for pair in combinations(range(n), 2) if self.term(pair).name in names}
+        n_cells = max(Layout.of(terms).cells.n_cells, *(fold.layout.cells.n_cells for fold in choice.folds))
         self.budget = min(MOST_CELLS - n_cells, MOST_NUMBERS / max(n_rows, 1))  # cells of pairs
         self.gains = self._gains()
 
@@ -132,7 +150,8 @@ class _Search:
         post = np.zeros((len(rows.classes), rows.table.n_rows))
         for fold in self.choice.folds:
             post[:, fold.place] = np.exp(fold.log_post)
-        weight = rows.weights * rows.target.any(axis=1)
+        held_out = post.any(axis=0)  # a row that is alone in its class is not
+        weight = rows.weights * rows.target.any(axis=1) * held_out
         target = (rows.target * weight[:, None]).T
         places = [fold.place for fold in self.choice.folds]
         axes, starts = self.factors.axes(rows)
@@ -140,7 +159,7 @@ class _Search:
 
     def _more(self, stage: _Stage, size: int, clear: bool) -> tuple[tuple[Pair, ...], ...] | None:
         """The pairs of each fold and of all rows with the next batch; None if no pairs are left."""
-        added = [gain.best(size, set(pairs), clear) for gain, pairs in zip(self.gains, stage.pairs)]
+        added = [gain.best(size, self.taken.union(pairs), clear) for gain, pairs in zip(self.gains, stage.pairs)]
         pairs = tuple(self._within((*old, *new)) for old, new in zip(stage.pairs, added))
         return pairs if len(pairs[-1]) > len(stage.pairs[-1]) else None
 

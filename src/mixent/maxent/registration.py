@@ -36,7 +36,6 @@ from mixent.maxent.terms import (
     Moments,
     Probabilistic,
     Slope,
-    is_pair,
 )
 from mixent.mixtures import GaussianMixture, MixtureClassifier
 
@@ -111,7 +110,8 @@ def solved_sizes(model: Any) -> dict[str, Any]:
 
 def margins_of_pairs(model: MaxEntClassifier) -> dict[str, Any]:
     """Every pair has margins, with a row for each value of its features and for a missing one; none in older files."""
-    pairs, margins = list(filter(is_pair, model.layout_.terms)), list(model.margins_)
+    pairs = [term for term in model.layout_.terms if isinstance(term, Crossed | CrossedDense)]
+    margins = list(model.margins_)
     if margins and [(len(m.first), len(m.second)) for m in margins] != [
         (_n_paired(pair.first) + 1, _n_paired(pair.second) + 1) for pair in pairs
     ]:

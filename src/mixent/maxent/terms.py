@@ -18,6 +18,8 @@ from mixent.core.arrays import Array, softmax_columns
 from mixent.data import Table
 from mixent.mixtures.columns import FAR, ColumnMixture
 
+SEPARATOR = " & "  # of the names of the features of a pair
+
 
 @dataclass(frozen=True)
 class Coded:
@@ -265,7 +267,7 @@ class Crossed:
 
     @property
     def name(self) -> str:
-        return f"{self.first.name} & {self.second.name}"
+        return f"{self.first.name}{SEPARATOR}{self.second.name}"
 
     @cached_property
     def values(self) -> tuple:
@@ -287,7 +289,7 @@ class CrossedDense:
 
     @property
     def name(self) -> str:
-        return f"{self.first.name} & {self.second.name}"
+        return f"{self.first.name}{SEPARATOR}{self.second.name}"
 
     @cached_property
     def values(self) -> tuple:
