@@ -9,6 +9,8 @@ from mixent import MaxEntClassifier
 from mixent.data import Table, read_labels
 from mixent.maxent import interactions, pair_search
 from mixent.maxent.binning import knots_of
+from mixent.maxent.blocks import Rows
+from mixent.maxent.cells import Cells
 from mixent.maxent.features import training_rows
 from mixent.maxent.interactions import Factors, pair_gains
 from mixent.maxent.purified import margins_of, pairs_of, with_missing
@@ -272,3 +274,15 @@ def test_rows_that_are_not_held_out_and_rows_that_are_held_out_twice():
     assert not pairs(twice) and twice.pairs_tried_ == []
     alone = np.where(np.arange(600) == 0, 2, y)
     assert frozenset(("x0", "x1")) in pairs(MaxEntClassifier(random_state=0).fit(X, alone))
+
+
+def test_pairs_of_values_of_many_columns_are_counted_alike(monkeypatch):
+    rng = np.random.default_rng(0)
+    cells, n = Cells((3,) * 50), 300
+    codes, weight = rng.integers(-1, 3, size=(n, 50)), rng.random(n)
+    rows = Rows(cells.packed(codes), np.empty((0, n)), np.empty((2, n)), weight, np.ones(n))
+    dense = cells.gram(rows)
+    monkeypatch.setattr("mixent.maxent.cells.MANY", 1000)
+    np.testing.assert_allclose(dense, cells.gram(rows), rtol=1e-12)
+    hot = np.equal(codes[:, :, None], np.arange(3)).reshape(n, -1).astype(float)
+    np.testing.assert_allclose(dense[1:, 1:], (hot * weight[:, None]).T @ hot, rtol=1e-12)

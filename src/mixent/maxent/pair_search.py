@@ -36,6 +36,7 @@ LEAST_ROWS = 100  # labelled rows required
 FIRST = 4  # pairs in the first batch; each batch is twice as large as the one before
 VARIANCES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # of the multipliers of pairs
 USUAL = 0.1  # the variance with which pairs are ranked at first
+MOST_PAIRS = 128
 MOST_CELLS = 3000  # most cells of a model with pairs
 MOST_NUMBERS = 1e8  # most cells of all rows together
 WIDER = 16  # pairs in the first batch with pairs whose gain is not clear
@@ -164,10 +165,10 @@ class _Search:
         return pairs if len(pairs[-1]) > len(stage.pairs[-1]) else None
 
     def _within(self, pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
-        """The first pairs, whose cells are within the budget."""
+        """The first pairs, as many as are allowed, whose cells are within the budget."""
         sizes = [len(term.values) for term in self.factors.terms]
         total = np.cumsum([sizes[a] * sizes[b] for a, b in pairs])
-        return pairs[: int((total <= self.budget).sum())]
+        return pairs[: min(int((total <= self.budget).sum()), MOST_PAIRS)]
 
     def _fitted(self, stage: _Stage, pairs: tuple[tuple[Pair, ...], ...]) -> _Stage:
         """The models with these pairs, with the prior variance that has the lowest log-loss."""
