@@ -1,4 +1,4 @@
-"""Bin edges of a continuous column: of equal width, of equal weight, or where the class frequencies change."""
+"""Bin edges of a continuous column: of equal width, of equal weight, or where the class frequencies change; knots."""
 
 from __future__ import annotations
 
@@ -18,6 +18,23 @@ def bin_edges(x: Array, weight: Array, n_bins: int, strategy: str) -> Array:
     index = np.searchsorted(cumulative, np.arange(1, n_bins) / n_bins)
     edges = np.unique(x[order][np.minimum(index, len(x) - 1)])
     return edges[edges > x.min()]  # the first bin is not empty
+
+
+def knots_of(x: Array, weight: Array, n_knots: int) -> Array:
+    """The distinct values of a column, if there are at most `n_knots`; otherwise quantiles of its weight.
+
+    Where most rows have the same value, quantiles of the distinct values.
+    """
+    used = ~np.isnan(x) & (weight > 0)
+    x, weight = x[used], weight[used]
+    distinct = np.unique(x)
+    if len(distinct) <= n_knots:
+        return distinct
+    shares = (np.arange(n_knots) + 0.5) / n_knots
+    order = np.argsort(x, kind="stable")
+    cumulative = np.cumsum(weight[order]) / weight.sum()
+    knots = np.unique(x[order][np.minimum(np.searchsorted(cumulative, shares), len(x) - 1)])
+    return knots if len(knots) > 2 else distinct[(shares * len(distinct)).astype(int)]
 
 
 def entropy_bin_edges(x: Array, target: Array, max_bins: int) -> Array:

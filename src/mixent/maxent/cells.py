@@ -23,6 +23,8 @@ from mixent.maxent.blocks import Rows
 
 PACKED = 1024  # most joint values of a pack: a table of this size fits in the cache
 THIN = 512  # rows per product with a thin matrix
+MANY = 40  # columns from which a dense product counts pairs of values, if it has less work than the pairs of columns
+PAIR_WORK = 200_000  # multiplications that take as long as a pair of columns
 PAIRED = 128  # most joint values of a pack in a Gram matrix: a table of its square fits in the cache
 
 
@@ -153,6 +155,9 @@ class Cells:
 
     def _pair_counts(self, rows: Rows) -> Array:
         """(S', S') counts of rows in which two discrete values occur together, computed by pairs of small packs."""
+        if len(self.sizes) > MANY and rows.n_rows * self.n_discrete**2 < PAIR_WORK * len(self.sizes) ** 2:
+            hot = (_incidence(rows.packed, _end(self.packs)) @ self._cells_of).toarray().T
+            return (hot * rows.weight) @ hot.T
         out = np.zeros((self.n_discrete, self.n_discrete))
         packs = _packs(self.sizes, PAIRED)
         codes = self._repacked(rows, packs)

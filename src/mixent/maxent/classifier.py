@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -16,14 +16,20 @@ from mixent.base.params import check_folds
 from mixent.base.priors import read_class_prior
 from mixent.base.progress import progress_bar
 from mixent.base.result import RecordsAttribute
+from mixent.core.arrays import Array
+from mixent.core.stats import tree_sum
 from mixent.data import Table, check_spread, keep_notes, read_features, read_labels, read_weights
-from mixent.maxent.constraints import Constraints
+from mixent.maxent.blocks import Rows
+from mixent.maxent.constraints import Constraints, scatter_of
 from mixent.maxent.feature_arguments import check_pmfs, read_groups, read_pairs, read_probabilistic
 from mixent.maxent.features import FeaturePlan, Training, feature_names, training_rows
 from mixent.maxent.forward_selection import SelectionStep, forward
+from mixent.maxent.layout import Layout
 from mixent.maxent.model import EntropyModel
 from mixent.maxent.options import ForwardSelection, MomentFeatures, NumericFeatures, read_numeric, read_selection
-from mixent.maxent.prior import DEFAULT_VARIANCE
+from mixent.maxent.pair_search import find_pairs
+from mixent.maxent.prior import DEFAULT_VARIANCE, VarianceChoice
+from mixent.maxent.purified import margins_of, pairs_of, pure_logits
 from mixent.maxent.terms import Crossed, CrossedDense, Term, given_of
 
 
@@ -53,8 +59,9 @@ class MaxEntClassifier(EntropyModel):
         Features given as a probability distribution per row: feature name -> list of the columns that hold the
         probabilities of its values.
     pairs : list of pairs of feature names, "auto" or None, default="auto"
-        Pairs of features whose joint values are constrained with the class too. "auto": none, but all pairs are
-        candidates for `selection`.
+        Pairs of features whose joint values are constrained with the class too. "auto": those that are found by
+        `selection`, or without it, if prior_variance="auto" and there are at least 100 labelled rows, by
+        cross-validated log-loss; see `pairs_tried_`.
     selection : {"bic", "validation"}, ForwardSelection or None, default=None
         Add features, and pairs of features, one at a time, and stop according to BIC or to the log-loss of held-out
         rows; see `path_`. None uses all features.
@@ -68,7 +75,7 @@ class MaxEntClassifier(EntropyModel):
     class_prior : "empirical", array of shape (n_classes,) or dict of label -> probability, default="empirical"
         Class priors at prediction: those of the training rows, or the given probabilities.
     cv : int, splitter or list of (train, test), default=5
-        Cross-validation folds that choose the variance if prior_variance="auto".
+        Cross-validation folds that choose the variance and the pairs if prior_variance="auto".
     tol : float, default=1e-8
         Stop when the gain of a step is below this value, in nats per row; with "bohning" and "iis", when the guaranteed
         gain is.
@@ -117,10 +124,16 @@ class MaxEntClassifier(EntropyModel):
         Conditional entropy H(class | row) of the model over the training rows, in nats.
     mean_logits_ : ndarray of shape (n_terms, n_classes)
         Mean contribution of each feature to the logits, over the training rows.
+    margins_ : list of Margins
+        The additive part of the contribution of each pair, which belongs to the contributions of its two features.
     strengths_ : ndarray of shape (n_terms,)
         Standard deviation over the training rows of the contribution of each feature to the log-odds, in nats.
     prior_variance_ : float or None
         Variance of the prior.
+    pair_variance_ : float or None
+        Variance of the prior on the multipliers of pairs that were found; None without such pairs.
+    pairs_tried_ : list of dict
+        Cross-validated log-loss with each number of pairs tried, and the prior variance of their multipliers.
     prior_variances_tried_ : list of dict
         Cross-validated log-loss of each variance tried. Mixtures and bins are learned again in each fold; groups and
         the selected features are those of all rows.
@@ -156,6 +169,8 @@ class MaxEntClassifier(EntropyModel):
     """
 
     path_ = RecordsAttribute()
+    pairs_tried_ = RecordsAttribute(absent=())
+    margins_ = RecordsAttribute(absent=())
     _groups = {"features": read_numeric, "selection": read_selection}
 
     def __init__(
@@ -225,7 +240,10 @@ class MaxEntClassifier(EntropyModel):
         with progress_bar(self.progress, "maximum entropy") as show, workers as executor:
             plan, self.path_ = self._selected(plan, rows, executor, show)
             self.schema_, self.classes_ = table.schema, labels.classes
+            self.pairs_tried_ = []
+            self.pair_variance_: float | None = None
             solved = self._learn(plan, rows, executor, show)
+        self._purify(rows)
         if given_prior is not None:
             self._set_class_prior(given_prior)
         self._warn(solved)
@@ -280,6 +298,34 @@ class MaxEntClassifier(EntropyModel):
             show,
         )
         return replace(plan, pairs=_pairs_of(terms), selected=frozenset(term.name for term in terms)), path
+
+    def _extend(self, choice: VarianceChoice, rows: Training, executor: Any, show: Any) -> float | None:
+        """Add the pairs of columns that cross-validation finds, if pairs="auto"."""
+        if not isinstance(self.pairs, str) or self.selection is not None:
+            return None
+        found = find_pairs(choice, self.layout_.terms, rows.table.n_rows, executor, show)
+        self.pairs_tried_ = found.tried
+        if found.terms:
+            self.layout_, self.pair_variance_ = Layout.of([*self.layout_.terms, *found.terms]), found.variance
+        return self.pair_variance_
+
+    def _purify(self, rows: Training) -> None:
+        """Store the margins of the pairs, and the means and strengths of the contributions without them."""
+        weight = rows.weights * rows.target.any(axis=1)
+        self.margins_ = margins_of(self.layout_, self.params_, rows.table, weight)
+        if not self.margins_:
+            return
+
+        def parts() -> Iterator[tuple[Array, Array]]:  # computed twice rather than stored
+            for where, chunk in self._each(rows.table):
+                yield weight[where], self._contributions(rows.table.take(where), chunk)
+
+        self.mean_logits_ = np.sum([logits @ w for w, logits in parts()], axis=0) / max(float(weight.sum()), 1e-300)
+        self.strengths_ = tree_sum(scatter_of(logits, self.mean_logits_, w) for w, logits in parts()).strengths
+
+    def _contributions(self, table: Table, rows: Rows) -> Array:
+        pairs = pairs_of(self.layout_, self.params_, self.margins_)
+        return pure_logits(pairs, super()._contributions(table, rows), table)
 
     def _read(self, X: Any) -> Table:
         check_is_fitted(self)

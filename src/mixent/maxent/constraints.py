@@ -13,7 +13,7 @@ from mixent.core.arrays import Array
 from mixent.core.executors import Executor
 from mixent.core.stats import Stats
 from mixent.data.files import need_pandas
-from mixent.maxent.blocks import RowBlocks, Rows
+from mixent.maxent.blocks import RowBlocks
 from mixent.maxent.layout import Layout
 from mixent.maxent.problem import Multipliers
 
@@ -78,6 +78,11 @@ class Scatter(Stats):
     weight: float
     square: Array  # (terms, C)
 
+    @property
+    def strengths(self) -> Array:
+        """(terms,) root mean square over pairs of classes."""
+        return np.sqrt(2 * self.square.sum(axis=1) / (self.square.shape[1] - 1) / max(self.weight, 1e-300))
+
 
 def read_constraints(
     layout: Layout, classes: np.ndarray, truth: Array, model: Array, params: Multipliers, strengths: Array
@@ -106,16 +111,22 @@ def feature_strengths(layout: Layout, params: Multipliers, mean: Array, source: 
         return np.empty(0)
 
     def scatter(block: Any) -> Scatter:
-        deviation = layout.term_logits(params.cells, block) - mean[:, :, None]
-        deviation -= deviation.mean(axis=1, keepdims=True)
-        return Scatter(float(block.weight.sum()), deviation**2 @ block.weight)
+        return scatter_of(layout.term_logits(params.cells, block), mean, block.weight)
 
-    total = executor.total(scatter, source)
-    return np.sqrt(2 * total.square.sum(axis=1) / (params.n_classes - 1) / max(total.weight, 1e-300))
+    return executor.total(scatter, source).strengths
 
 
-def explain_columns(layout: Layout, params: Multipliers, rows: Rows, label: np.ndarray, rival: np.ndarray) -> Array:
-    """(n, terms) contributions of the features to log p(label | x) / p(rival | x); `label`, `rival` (n,) are codes."""
-    logits = layout.term_logits(params.cells, rows)
-    index = np.arange(rows.n_rows)
+def scatter_of(logits: Array, mean: Array, weight: Array) -> Scatter:
+    """The scatter of contributions (terms, C, n) about their means (terms, C)."""
+    deviation = logits - mean[:, :, None]
+    deviation -= deviation.mean(axis=1, keepdims=True)
+    return Scatter(float(weight.sum()), deviation**2 @ weight)
+
+
+def explain_columns(logits: Array, label: np.ndarray, rival: np.ndarray) -> Array:
+    """(n, terms) contributions of the features to log p(label | x) / p(rival | x); `label`, `rival` (n,) are codes.
+
+    `logits` (terms, C, n) are the contributions of the features to the logits.
+    """
+    index = np.arange(logits.shape[2])
     return (logits[:, label, index] - logits[:, rival, index]).T

@@ -8,7 +8,7 @@ interpretable. Contributions are relative to the average training row, as those 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.special import ndtr
 
 from mixent.core.arrays import Array
 from mixent.data import Table
+from mixent.maxent.purified import PurePair, pairs_of, with_missing
 from mixent.maxent.terms import Binned, Hidden, Latent, Moments, pmf_values
 from mixent.show import Short
 
@@ -35,8 +36,17 @@ class Curve(Short):
 
 
 @dataclass(frozen=True, repr=False)
+class Surface(Short):
+    """The contribution of a pair of features, by the values of the first (rows) and of the second (columns)."""
+
+    names: tuple[str, str]
+    values: tuple[tuple[str, ...], tuple[str, ...]]  # K and L
+    logits: Array  # (K, L, C) contribution to each logit, nats
+
+
+@dataclass(frozen=True, repr=False)
 class Contribution(Short):
-    """The contribution of a feature to the logits: of each of its values, and for a numeric column also as a curve."""
+    """The contribution of a feature to the logits: of its values, as a curve (numeric column), or as a map (pair)."""
 
     name: str
     strength: float  # nats
@@ -46,6 +56,7 @@ class Contribution(Short):
     missing_logits: Array  # (C,) contribution of a missing value
     missing_share: float  # share of the rows with a missing value; NaN if unknown
     curve: Curve | None = None
+    surface: Surface | None = None
 
 
 def feature_contributions(model: Any, names: list[str] | None = None) -> list[Contribution]:
@@ -53,12 +64,25 @@ def feature_contributions(model: Any, names: list[str] | None = None) -> list[Co
     table = model.constraint_table()
     layout, mask = model.layout_, model.layout_.mask(len(table.classes))
     schema = getattr(model, "schema_", None)  # a stacking model has no schema
+    pairs = pairs_of(layout, model.params_, getattr(model, "margins_", ()))
+    pairs = [pair for pair in pairs if pair.margins is not None]
     by_name = {}
-    for term, span in zip(layout.terms, layout.spans):
+    for i, (term, span) in enumerate(zip(layout.terms, layout.spans)):
         absent = cells_without_constraint(mask, span)
         shares = table.truth[span].sum(axis=1)
+        part = _Part(
+            term,
+            table.multipliers[span],
+            shares,
+            absent,
+            schema,
+            model.mean_logits_[i],
+            np.zeros(model.params_.n_classes),
+        )
+        part = part.with_margins([(term, m) for pair in pairs for term, m in pair.margins_at(i)])
+        own = next((pair for pair in pairs if pair.place == i), None)
         strength = table.strength[term.name]
-        by_name[term.name] = _contribution(term, strength, table.multipliers[span], shares, absent, schema)
+        by_name[term.name] = part.contribution(strength) if own is None else part.of_pair(strength, own)
     ranking = sorted(by_name, key=lambda name: -by_name[name].strength)
     return [by_name[name] for name in (ranking if names is None else names)]
 
@@ -146,42 +170,84 @@ def _range(low: float | None, high: float | None) -> str:
     return f"{a} to {b}" if a != b else f"about {a}"
 
 
-def _contribution(term: Any, strength: float, gamma: Array, shares: Array, absent: Any, schema: Any) -> Contribution:
-    mean = shares @ gamma  # (C,) contribution of the average row
-    n = len(pmf_values(term))
-    logits = gamma.copy()
-    if not isinstance(term, Moments):
-        logits[:n] -= shares[:n] @ gamma[:n]  # slopes are already centered
-    if absent is not None:
-        logits[absent] = np.nan
-    value_shares = np.full(len(shares), np.nan)
-    missing_share = float("nan")
-    if not isinstance(term, Moments):
-        value_shares[:n] = shares[:n]
-        by_class = isinstance(term, Hidden) and term.kind == "class"  # the cells of each class sum to one
-        present = shares[:n][np.asarray(term.component_class) == 0] if by_class else shares[:n]
-        missing_share = max(0.0, 1.0 - float(present.sum()))
-    curve = _curve(term, gamma, shares, mean, schema)
-    values = tuple(map(str, term.values))
-    return Contribution(term.name, strength, values, value_shares, logits, -mean, missing_share, curve)
+@dataclass(frozen=True)
+class _Part:
+    """A term, the multipliers of its values, and the means of its contribution over the training rows."""
 
+    term: Any
+    gamma: Array  # (V, C)
+    shares: Array  # (V,)
+    absent: np.ndarray | None
+    schema: Any
+    mean: Array  # (C,)
+    missing: Array  # (C,) contribution of a missing value
+    margins: tuple[tuple[Any, Array], ...] = ()  # those of pairs, as functions of the values of other terms
 
-def _curve(term: Any, gamma: Array, shares: Array, mean: Array, schema: Any) -> Curve | None:
-    if isinstance(term, Binned):
-        if not len(term.edges):
+    def with_margins(self, margins: list[tuple[Any, Array]]) -> _Part:
+        """The same with the margins of pairs: added to the values if the pair has the same values."""
+        n, gamma, missing, others = len(pmf_values(self.term)), self.gamma.copy(), self.missing, []
+        for factor, margin in margins:
+            missing = missing + margin[-1]
+            if type(factor) is type(self.term):
+                gamma[:n] += margin[:-1]
+            else:
+                others.append((factor, margin))
+        return replace(self, gamma=gamma, missing=missing, margins=tuple(others))
+
+    def contribution(self, strength: float) -> Contribution:
+        term, shares = self.term, self.shares
+        n = len(pmf_values(term))
+        logits = self.gamma.copy()
+        if not isinstance(term, Moments):
+            logits[:n] -= self.mean - shares[n:] @ self.gamma[n:]  # slopes are already centered
+        if self.absent is not None:
+            logits[self.absent] = np.nan
+        value_shares = np.full(len(shares), np.nan)
+        missing_share = float("nan")
+        if not isinstance(term, Moments):
+            value_shares[:n] = shares[:n]
+            by_class = isinstance(term, Hidden) and term.kind == "class"  # the cells of each class sum to one
+            present = shares[:n][np.asarray(term.component_class) == 0] if by_class else shares[:n]
+            missing_share = max(0.0, 1.0 - float(present.sum()))
+        values, missing = tuple(map(str, term.values)), self.missing - self.mean
+        return Contribution(term.name, strength, values, value_shares, logits, missing, missing_share, self._curve())
+
+    def of_pair(self, strength: float, pair: PurePair) -> Contribution:
+        """The contribution of a pair without those of its features."""
+        assert pair.margins is not None
+        pure = pair.gamma - pair.margins.first[:-1, None] - pair.margins.second[None, :-1] - self.mean
+        names, values = (pair.term.first.name, pair.term.second.name), tuple(map(str, self.term.values))
+        sides = tuple(tuple(map(str, pmf_values(term))) for term in (pair.term.first, pair.term.second))
+        surface = Surface(names, sides, pure)  # type: ignore[arg-type]
+        logits = pure.reshape(len(values), -1)
+        return Contribution(self.term.name, strength, values, self.shares, logits, -self.mean, 0.0, None, surface)
+
+    def _curve(self) -> Curve | None:
+        term = self.term
+        if isinstance(term, Binned) and not len(term.edges):
             return None
-        return Curve(_steps(term.edges), np.repeat(gamma - mean, 2, axis=0), np.repeat(shares / 2, 2))
-    if isinstance(term, Moments):
-        x, mass = _points(np.ones(1), np.array([term.center]), np.array([term.scale]))
-    elif isinstance(term, Latent):
-        weights = np.concatenate([p * m.weights for p, m in zip(term.shares, term.mixtures)])
-        means = np.concatenate([m.means for m in term.mixtures])
-        x, mass = _points(weights, means, np.sqrt(np.concatenate([m.variances for m in term.mixtures])))
-    else:
-        return None
-    X = np.full((len(x), term.column + 1), np.nan)
-    X[:, term.column] = x
-    return Curve(x, term.cells(Table(X, None, schema)).T @ gamma - mean, mass, not isinstance(term, Moments))
+        if isinstance(term, Binned):
+            x, own = _steps(term.edges), np.repeat(self.gamma, 2, axis=0)
+            return Curve(x, own + self._others(x) - self.mean, np.repeat(self.shares / 2, 2))
+        if isinstance(term, Moments):
+            x, mass = _points(np.ones(1), np.array([term.center]), np.array([term.scale]))
+        elif isinstance(term, Latent):
+            weights = np.concatenate([p * m.weights for p, m in zip(term.shares, term.mixtures)])
+            means = np.concatenate([m.means for m in term.mixtures])
+            x, mass = _points(weights, means, np.sqrt(np.concatenate([m.variances for m in term.mixtures])))
+        else:
+            return None
+        own = term.cells(self._table(x)).T @ self.gamma
+        return Curve(x, own + self._others(x) - self.mean, mass, not isinstance(term, Moments))
+
+    def _table(self, x: Array) -> Table:
+        X = np.full((len(x), self.term.column + 1), np.nan)
+        X[:, self.term.column] = x
+        return Table(X, None, self.schema)
+
+    def _others(self, x: Array) -> Array | float:
+        """(G, C) margins of pairs that have other values than this term."""
+        return sum(with_missing(factor, self._table(x)).T @ margin for factor, margin in self.margins)
 
 
 def _steps(edges: Array) -> Array:

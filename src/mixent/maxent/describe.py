@@ -15,7 +15,7 @@ from mixent.base.text import class_name, count
 from mixent.core.driver import Run, Status
 from mixent.maxent.contributions import strongest_features
 from mixent.maxent.displays import ConstraintsDisplay, PathDisplay
-from mixent.maxent.terms import Binned, Grouped, Latent, Moments
+from mixent.maxent.terms import Binned, Grouped, Latent, Moments, is_pair
 
 if TYPE_CHECKING:
     from mixent.maxent.classifier import MaxEntClassifier
@@ -42,6 +42,7 @@ def describe_classifier(model: MaxEntClassifier) -> Document:
         "numeric_features": _numeric_kind(model.layout_),
         **entropy_facts(model),
         **_path_facts(model),
+        **_pair_facts(model),
     }
     numeric = facts["numeric_features"]
     lead = (
@@ -52,6 +53,7 @@ def describe_classifier(model: MaxEntClassifier) -> Document:
     )
     sections = [features_section(model)] if model.feature_terms_ else []
     sections += [_selection_section(model, facts)] if model.path_ else []
+    sections += [_pairs_section(facts["pairs"])] if "pairs" in facts else []
     return entropy_document(model, lead, sections, facts, schema=model.schema_)
 
 
@@ -211,6 +213,30 @@ def _path_facts(model: MaxEntClassifier) -> dict[str, Any]:
         for step in model.path_
     ]
     return {"selection": model.path_[0].criterion, "path": steps}
+
+
+def _pair_facts(model: MaxEntClassifier) -> dict[str, Any]:
+    """The pairs found, their prior variance, and the log-loss with each number of pairs; none if not sought."""
+    tried = [dict(entry) for entry in model.pairs_tried_]
+    if not tried:
+        return {}
+    searched = model.pair_variance_ is not None
+    found = [term.name for term in model.layout_.terms if searched and is_pair(term)]
+    return {"pairs": {"found": found, "prior_variance": model.pair_variance_, "tried": tried}}
+
+
+def _pairs_section(pairs: Mapping[str, Any]) -> Section:
+    tried, found = pairs["tried"], pairs["found"]
+    if found:
+        after = next(entry["log_loss"] for entry in reversed(tried) if entry["pairs"] == len(found))
+        text = (
+            f"{count(len(found), 'pair')} of columns found by cross-validation: log-loss {after:.3f} nats, without "
+            f"pairs {tried[0]['log_loss']:.3f}. Prior variance of their multipliers {pairs['prior_variance']:g}. The "
+            "contribution of a column includes the mean over its partners; that of a pair is what remains."
+        )
+    else:
+        text = "No pairs of columns were added: none lowers the cross-validated log-loss clearly."
+    return Section("Interactions", [Paragraph(text)])
 
 
 def _selection_section(model: MaxEntClassifier, facts: Mapping[str, Any]) -> Section:

@@ -32,8 +32,7 @@ from mixent.maxent.blocks import RowBlocks, Rows
 from mixent.maxent.cells import Cells
 from mixent.maxent.curvature import gram_matrix
 from mixent.maxent.features import Training
-from mixent.maxent.layout import Layout
-from mixent.maxent.problem import Multipliers
+from mixent.maxent.layout import Layout, cell_variances, extend_multipliers
 from mixent.maxent.solvers import Solved, Sums, solve
 from mixent.maxent.terms import Term, crossable, crossed, pmf_values
 
@@ -217,7 +216,7 @@ class _Search:
         mask = layout.mask(C)
         sums = Sums.of(layout.cells, rows, self.executor, gram=True)
         start = None if before is None else extend_multipliers(before.layout, before.solved.run.params, layout)
-        variance = None if self.variance is None else self.variance / layout.widths(rows) ** 2
+        variance = cell_variances(layout, rows, self.variance)
         solved = solve(layout.cells, sums, variance, "auto", STOP, self.executor, mask, init=start)
         log_post = solved.problem.log_posterior(solved.run.params, rows)
         log_lik = float((rows.target * log_post).sum())
@@ -287,12 +286,3 @@ def count_pairs(cells: Cells, rows: Rows, executor: Executor) -> Array:
         return PairCounts(np.stack([(phi * weights) @ phi.T for weights in block.target]))
 
     return executor.total(count, RowBlocks(rows)).counts
-
-
-def extend_multipliers(old: Layout, params: Multipliers, new: Layout) -> Multipliers:
-    """The multipliers of a model, extended by zeros for the additional terms of another."""
-    cells = np.zeros((new.cells.n_cells, params.n_classes))
-    spans = {term.name: span for term, span in zip(new.terms, new.spans)}
-    for term, span in zip(old.terms, old.spans):
-        cells[spans[term.name]] = params.cells[span]
-    return Multipliers(params.bias, cells)

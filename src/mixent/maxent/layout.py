@@ -12,7 +12,9 @@ from mixent.core.arrays import Array
 from mixent.data import Table
 from mixent.maxent.blocks import Rows
 from mixent.maxent.cells import Cells
-from mixent.maxent.terms import Crossed, CrossedDense, Dense, Discrete, Hidden, Moments, Term, mask_of
+from mixent.maxent.curvature import Variance
+from mixent.maxent.problem import Multipliers
+from mixent.maxent.terms import Crossed, CrossedDense, Dense, Discrete, Hidden, Moments, Term, is_pair, mask_of
 from mixent.show import Short
 
 NARROWEST = 0.05  # least range of a cell: the prior of a cell with a smaller range is not widened further
@@ -102,3 +104,26 @@ class Layout(Short):
         normalized = np.divide(target, mass[:, None], out=np.zeros_like(target), where=mass[:, None] > 0)
         weighted = (normalized * weight[:, None]).T.copy()
         return Rows(self.cells.packed(codes), np.concatenate(parts), weighted, weight, present)
+
+
+def cell_variances(layout: Layout, rows: Rows, variance: float | None, pair_variance: float | None = None) -> Variance:
+    """(S,) prior variance of the multipliers of each cell, or None: that of its change of the log-odds over its width.
+
+    `pair_variance` is that of pairs of features (default: the same).
+    """
+    if variance is None:
+        return None
+    by_cell = np.full(layout.cells.n_cells, variance)
+    for term, span in zip(layout.terms, layout.spans):
+        if pair_variance is not None and is_pair(term):
+            by_cell[span] = pair_variance
+    return by_cell / layout.widths(rows) ** 2
+
+
+def extend_multipliers(old: Layout, params: Multipliers, new: Layout) -> Multipliers:
+    """The multipliers of a model, extended by zeros for the additional terms of another."""
+    cells = np.zeros((new.cells.n_cells, params.n_classes))
+    spans = {term.name: span for term, span in zip(new.terms, new.spans)}
+    for term, span in zip(old.terms, old.spans):
+        cells[spans[term.name]] = params.cells[span]
+    return Multipliers(params.bias, cells)

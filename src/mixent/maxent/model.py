@@ -29,8 +29,8 @@ from mixent.maxent.constraints import (
     read_constraints,
 )
 from mixent.maxent.features import Training
-from mixent.maxent.layout import Layout
-from mixent.maxent.prior import Features, choose_variance, read_variance
+from mixent.maxent.layout import Layout, cell_variances
+from mixent.maxent.prior import Features, VarianceChoice, choose_variance, read_variance
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.row_values import ColumnParts
 from mixent.maxent.solvers import SOLVERS, Solved, Sums, solve, total_at
@@ -64,29 +64,37 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
 
     def _learn(self, plan: Features, rows: Training, executor: Any, show: Any) -> Solved:
         """Choose the variance of the prior if prior_variance="auto", solve, and store the optimum."""
-        self.prior_variance_, self.prior_variances_tried_ = self._variance(plan, rows, executor, show)
+        choice = None
+        if isinstance(self.prior_variance, str):
+            choice = choose_variance(plan, rows, self._prior_folds(), executor, show)
+        self.prior_variance_ = self.prior_variance if choice is None else choice.variance
+        self.prior_variances_tried_ = [] if choice is None else choice.tried
         self.layout_ = plan.layout(rows)
-        solved, sums = self._solve(self.layout_, rows, self.prior_variance_, executor, show)
+        pair_variance = None if choice is None else self._extend(choice, rows, executor, show)
+        solved, sums = self._solve(self.layout_, rows, self.prior_variance_, pair_variance, executor, show)
         self._store(solved, sums, executor)
         return solved
 
-    def _variance(self, plan: Features, rows: Training, executor: Any, show: Any) -> tuple[float | None, list[dict]]:
-        if self.prior_variance is None:
-            return None, []
-        if not isinstance(self.prior_variance, str):
-            return float(self.prior_variance), []
-        return choose_variance(plan, rows, self._prior_folds(), executor, show)
+    def _extend(self, choice: VarianceChoice, rows: Training, executor: Any, show: Any) -> float | None:
+        """Extend the layout by terms that cross-validation finds; their prior variance if it has found any."""
+        return None
 
     def _prior_folds(self) -> Any:
         """Folds that choose the variance if prior_variance="auto"."""
         return self.cv
 
     def _solve(
-        self, layout: Layout, rows: Training, variance: float | None, executor: Any, show: Any
+        self,
+        layout: Layout,
+        rows: Training,
+        variance: float | None,
+        pair_variance: float | None,
+        executor: Any,
+        show: Any,
     ) -> tuple[Solved, Sums]:
         all_rows = layout.rows(rows.table, rows.target, rows.weight)
         sums = Sums.of(layout.cells, all_rows, executor, gram=self.solver != "iis")
-        cell_variance = None if variance is None else variance / layout.widths(all_rows) ** 2
+        cell_variance = cell_variances(layout, all_rows, variance, pair_variance)
         certified = self.solver in (
             "bohning",
             "iis",
@@ -158,6 +166,10 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
             out[where] = self.layout_.cells.logits(self.params_.cells, rows).T
         return out + self.params_.bias
 
+    def _contributions(self, table: Table, rows: Rows) -> Array:
+        """(terms, C, n) contributions of the features to the logits."""
+        return self.layout_.term_logits(self.params_.cells, rows)
+
     @property
     def feature_terms_(self) -> tuple[str, ...]:
         """Names of the features."""
@@ -207,7 +219,8 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
         ours, theirs = rivals.ours, rivals.theirs
         parts = np.empty((table.n_rows, len(self.layout_.terms)))
         for where, rows in self._each(table):
-            parts[where] = explain_columns(self.layout_, self.params_, rows, ours[where], theirs[where])
+            logits = self._contributions(table.take(where), rows)
+            parts[where] = explain_columns(logits, ours[where], theirs[where])
         mean = (self.mean_logits_[:, ours] - self.mean_logits_[:, theirs]).T  # (n, terms)
         average = self.params_.bias[ours] - self.params_.bias[theirs] + mean.sum(axis=1)
         columns = ColumnParts.of(self.layout_.terms, table.schema)

@@ -24,12 +24,14 @@ from mixent.maxent.layout import Layout
 from mixent.maxent.options import KINDS, BinFeatures, ComponentFeatures, ForwardSelection, MomentFeatures
 from mixent.maxent.problem import Multipliers
 from mixent.maxent.products import ProductLayout
+from mixent.maxent.purified import Margins
 from mixent.maxent.terms import (
     Binned,
     Coded,
     Crossed,
     CrossedDense,
     Grouped,
+    Knots,
     Latent,
     Moments,
     Probabilistic,
@@ -58,6 +60,13 @@ def increasing(term: Binned, known: Sizes) -> Sizes:
     """The bins are in order."""
     if not (np.diff(term.edges) > 0).all():
         raise ValueError("edges are not increasing")
+    return {}
+
+
+def increasing_knots(term: Knots, known: Sizes) -> Sizes:
+    """There are at least two knots, in order."""
+    if len(term.knots) < 2 or not (np.diff(term.knots) > 0).all():
+        raise ValueError("knots are not increasing")
     return {}
 
 
@@ -99,6 +108,17 @@ def solved_sizes(model: Any) -> dict[str, Any]:
     return {**sizes_of(model), "S": len(model.params_.cells)}
 
 
+def margins_of_pairs(model: MaxEntClassifier) -> dict[str, Any]:
+    """Every pair has margins, with a row for each value of its features and for a missing one; none in older files."""
+    pairs = [term for term in model.layout_.terms if isinstance(term, Crossed | CrossedDense)]
+    margins = list(model.margins_)
+    if margins and [(len(m.first), len(m.second)) for m in margins] != [
+        (_n_paired(pair.first) + 1, _n_paired(pair.second) + 1) for pair in pairs
+    ]:
+        raise ValueError("margins_ do not have the values of the pairs")
+    return solved_sizes(model)
+
+
 SOLVED = {"params_": Multipliers, "run_": Run, "class_prior_": shares("C")}
 TERMS: dict[type, Any] = {
     Binned: Part({"column": index("", below="c"), "edges": "B"}, increasing),
@@ -107,7 +127,9 @@ TERMS: dict[type, Any] = {
     CrossedDense: {},
     Grouped: {"columns": index("g", below="c")},
     Latent: Part({"column": index("", below="c"), "shares": positive("mixtures")}, mixture_of_each_class),
+    Knots: Part({"column": index("", below="c"), "knots": "B"}, increasing_knots),
     Layout: Part({}, cells_of_terms),
+    Margins: {"first": "first C", "second": "second C"},
     Moments: {"column": index("", below="c"), "scale": positive("")},
     Multipliers: {"bias": "C", "cells": "S C"},
     Probabilistic: {
@@ -156,7 +178,7 @@ register(
         MomentFeatures: {},
         SelectionStep: {"expected_gain": free(""), "gain": free(""), "score": free("")},
     },
-    sizes=solved_sizes,
+    sizes=margins_of_pairs,
     predictions=predictions_with_probabilities,
     from_file=mixtures_of_groups,
     recipes=(

@@ -18,6 +18,8 @@ from mixent.core.arrays import Array, softmax_columns
 from mixent.data import Table
 from mixent.mixtures.columns import FAR, ColumnMixture
 
+SEPARATOR = " & "  # of the names of the features of a pair
+
 
 @dataclass(frozen=True)
 class Coded:
@@ -208,6 +210,37 @@ class Grouped:
 
 
 @dataclass(frozen=True)
+class Knots:
+    """A continuous column in overlapping bins: the weights of its two nearest knots in linear interpolation.
+
+    A factor of pairs that are found: the knots do not depend on the classes, and a pair is a bilinear function.
+    """
+
+    name: str
+    column: int  # position in Table.X
+    knots: Array  # (K,) increasing, K >= 2
+
+    n_features = 1
+
+    @cached_property
+    def values(self) -> tuple:
+        return tuple(f"about {knot}" for knot in distinct_texts(self.knots.tolist()))
+
+    def cells(self, table: Table) -> Array:
+        return self.weights(table.X[:, self.column])
+
+    def weights(self, x: Array) -> Array:
+        """(K, n) weights, which sum to one; zero where missing."""
+        observed = np.flatnonzero(~np.isnan(x))
+        inside = np.clip(x[observed], self.knots[0], self.knots[-1])
+        left = np.clip(np.searchsorted(self.knots, inside, side="right") - 1, 0, len(self.knots) - 2)
+        share = (inside - self.knots[left]) / (self.knots[left + 1] - self.knots[left])
+        out = np.zeros((len(self.knots), len(x)))
+        out[left, observed], out[left + 1, observed] = 1.0 - share, share
+        return out
+
+
+@dataclass(frozen=True)
 class Moments:
     """A standardized column and its square: constraints on the mean and second moment in each class (section 2.4)."""
 
@@ -234,7 +267,7 @@ class Crossed:
 
     @property
     def name(self) -> str:
-        return f"{self.first.name} & {self.second.name}"
+        return f"{self.first.name}{SEPARATOR}{self.second.name}"
 
     @cached_property
     def values(self) -> tuple:
@@ -256,7 +289,7 @@ class CrossedDense:
 
     @property
     def name(self) -> str:
-        return f"{self.first.name} & {self.second.name}"
+        return f"{self.first.name}{SEPARATOR}{self.second.name}"
 
     @cached_property
     def values(self) -> tuple:
@@ -269,7 +302,7 @@ class CrossedDense:
 
 Discrete = Coded | Binned | Crossed
 Hidden = Latent | Grouped
-Dense = Probabilistic | Latent | Grouped | Moments | CrossedDense
+Dense = Probabilistic | Latent | Grouped | Knots | Moments | CrossedDense
 Term = Discrete | Dense
 
 
@@ -278,6 +311,11 @@ def crossed(first: Term, second: Term) -> Term:
     if isinstance(first, Discrete) and isinstance(second, Discrete):
         return Crossed(first, second)
     return CrossedDense(first, second)
+
+
+def is_pair(term: Term) -> bool:
+    """Whether a term is a pair of features."""
+    return isinstance(term, Crossed | CrossedDense)
 
 
 def crossable(term: Term) -> bool:

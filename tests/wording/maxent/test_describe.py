@@ -21,3 +21,17 @@ def test_without_a_prior_a_missing_optimum_is_no_convergence(reason):
         model = MaxEntClassifier(prior_variance=None).fit(rows, y)
     run = model.summary().facts["run"]
     assert run["status"] == "no optimum" and not run["ok"] and reason in run["message"]
+
+
+@pytest.mark.parametrize("interacting", [True, False])
+def test_pairs_that_were_found_are_described(interacting):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    score = X[:, 0] * X[:, 1] if interacting else X[:, 0]
+    model = MaxEntClassifier(random_state=0).fit(X, (score + 0.3 * rng.normal(size=400) > 0).astype(int))
+    text = str(model.summary())
+    assert "Interactions" in text
+    assert ("1 pair of columns found by cross-validation: log-loss" in text) is interacting
+    assert ("No pairs of columns were added: none lowers" in text) is not interacting
+    assert model.summary().facts["pairs"]["found"] == (["x0 & x1"] if interacting else [])
+    assert "Interactions" not in str(MaxEntClassifier(pairs=None, random_state=0).fit(X, X[:, 0] > 0).summary())

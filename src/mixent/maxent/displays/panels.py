@@ -8,7 +8,7 @@ import numpy as np
 
 from mixent.base.style import FAINT, INK, OKABE_ITO, class_style, color, marker, plain, tidy
 from mixent.base.text import class_name
-from mixent.maxent.contributions import Contribution, evidence
+from mixent.maxent.contributions import Contribution, Surface, evidence
 
 NARROW = "\u00a0"  # HTML collapses several ordinary spaces into one
 MOST_VALUES = 10  # values of a feature that are drawn
@@ -58,7 +58,9 @@ def _with_margin(low: float, high: float) -> Limits:
 
 def draw_panel(ax: Any, contribution: Contribution, classes: np.ndarray, limits: Limits) -> None:
     """Draw the contribution of a feature, nats within `limits`."""
-    if contribution.curve is not None:
+    if contribution.surface is not None:
+        _draw_surface(ax, contribution.surface, classes)
+    elif contribution.curve is not None:
         _draw_curve(ax, contribution, classes, limits)
     elif len(classes) <= MOST_DOTS:
         _draw_dots(ax, contribution, classes, limits)
@@ -72,7 +74,7 @@ def draw_panel(ax: Any, contribution: Contribution, classes: np.ndarray, limits:
 
 def _draw_title(ax: Any, contribution: Contribution) -> None:
     """Write the name of the feature above the panel; a long name extends to the left, over the names of the values."""
-    many = contribution.curve is None and len(contribution.values) > MOST_VALUES
+    many = contribution.curve is None and contribution.surface is None and len(contribution.values) > MOST_VALUES
     some = f", {MOST_VALUES} of {len(contribution.values)} values" if many else ""
     text = f"{plain(contribution.name, NAME - len(some)).strip()}{2 * NARROW}({contribution.strength:.2g} nats{some})"
     side = "right" if contribution.curve is None and len(text) > SHORT else "left"
@@ -162,6 +164,30 @@ def _draw_shades(ax: Any, contribution: Contribution, classes: np.ndarray, limit
     bar = ax.figure.colorbar(image, ax=ax, label=NATS)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize="x-small")
+
+
+def _draw_surface(ax: Any, surface: Surface, classes: np.ndarray) -> None:
+    """Draw a heat map of the evidence for the first of two classes, or for the class with the most evidence."""
+    K, L, C = surface.logits.shape
+    nats = evidence(surface.logits.reshape(K * L, C)).reshape(K, L, C)
+    c = 0 if C == 2 else int((nats**2).sum(axis=(0, 1)).argmax())
+    rows, columns = (_largest(nats[:, :, c], axis) for axis in (0, 1))
+    part = nats[:, :, c][np.ix_(rows, columns)]
+    image = shade(ax, part, float(np.abs(part).max(initial=0.0)) or 1.0)
+    for axis, kept, values in ((ax.yaxis, rows, surface.values[0]), (ax.xaxis, columns, surface.values[1])):
+        axis.set_ticks(np.arange(len(kept)), [plain(values[i].removeprefix("about "), 12).strip() for i in kept])
+    ax.tick_params(labelsize="x-small", length=0)
+    ax.set_ylabel(plain(surface.names[0], SHORT).strip(), fontsize="small")
+    ax.set_xlabel(plain(surface.names[1], SHORT).strip(), fontsize="small")
+    bar = ax.figure.colorbar(image, ax=ax, label=f"for {plain(class_name(classes[c]), 12).strip()} (nats)")
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize="x-small")
+
+
+def _largest(nats: np.ndarray, axis: int) -> np.ndarray:
+    """The rows (0) or columns (1) of a map with the largest values, in their order."""
+    size = np.abs(nats).max(axis=1 - axis)
+    return np.sort(np.argsort(-size, kind="stable")[:MOST_VALUES])
 
 
 def shade(ax: Any, nats: np.ndarray, limit: float, heights: np.ndarray | None = None) -> Any:
