@@ -174,6 +174,16 @@ def test_a_source_that_its_calibration_does_not_describe_is_not_tested(known):
 # --- symmetries -------------------------------------------------------------------------------------------------------
 
 
+def test_items_of_weight_zero_change_no_test():
+    sources, answers, _ = drawn(3)
+    values = np.column_stack(list(answers.values()))
+    pattern = (values == values[0]).all(axis=1)
+    weighted = Fuser(sources).fit(answers, sample_weight=np.where(pattern, 0.0, 1.0)).agreement_
+    without = Fuser(sources).fit({name: v[~pattern] for name, v in answers.items()}).agreement_
+    for name, test in without.items():
+        assert np.isfinite(test.p_value) and weighted[name].p_value == pytest.approx(test.p_value)
+
+
 def test_permuting_sources_permutes_the_faults():
     sources, answers, _ = drawn(3, J=5)
     answers = with_fault(answers, "swapped")

@@ -14,7 +14,7 @@ from mixent.med.constraints import PairConstraints
 from mixent.med.exponential_family import JointDistribution
 from mixent.med.functions import KernelDiscriminant, LinearDiscriminant
 from mixent.med.gaussian_training import GaussianDiscriminant
-from mixent.med.label_step import ClassShares, best_labels
+from mixent.med.label_step import ClassShares, LabelStep, best_labels
 from mixent.med.margins import Exponential, Gaussian, Laplace
 from mixent.med.solving import Search
 from mixent.med.uncertain_labels import LabelProblem, solve_uncertain_labels
@@ -110,6 +110,34 @@ def test_no_other_labels_are_better_where_losses_nearly_have_kinks(margin, C):
                 if shares is not None:
                     change, size = weight @ change + shares.penalty(changed) - shares.penalty(q), weight @ size
                 assert (change >= -1e-6 * size).all()
+
+
+@pytest.mark.parametrize("margin", [Gaussian(1e3), Laplace(1e3), Exponential(1e4)], ids=repr)
+def test_the_duality_gap_of_every_row_is_closed(margin):
+    """Predictor-corrector steps alone would cycle on some of these rows."""
+    rng = np.random.default_rng(0)
+    scores, prior = 30 * rng.normal(size=(1000, 5)), rng.dirichlet(np.ones(5), 1000)
+    step, gaps = LabelStep(scores, prior, margin), np.full(1000, np.inf)
+    compute = step.gap
+
+    def recorded(x, rows):
+        gap, size = compute(x, rows)
+        gaps[rows] = np.minimum(gaps[rows], gap / size)
+        return gap, size
+
+    step.gap = recorded
+    step.solve()
+    assert gaps.max() < 1e-8
+
+
+def test_labels_with_a_prior_of_nearly_zero_are_solved():
+    rng = np.random.default_rng(0)
+    scores, prior = 3 * rng.normal(size=(40, 3)), np.tile([0.5, 0.5, 1e-80], (40, 1))
+    for shares in (None, ClassShares(np.ones(40), np.array([10.0, 10.0, 5.0]))):
+        for smallest in (1e-80, 0.0):
+            prior[:, 2] = smallest
+            q = best_labels(scores, prior, Laplace(2.0), shares)
+            np.testing.assert_allclose(q.sum(axis=1), 1.0, rtol=1e-12)
 
 
 def test_labels_follow_the_score_unless_the_prior_is_stronger():

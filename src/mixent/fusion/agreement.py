@@ -107,10 +107,12 @@ class Agreements:
         weight = self.batch.weight * compared
         if (total := float(weight.sum())) < MIN_ITEMS:
             return NOT_TESTED
-        return self._test(j, others, weight / total)
+        return self._test(j, others, compared / total)
 
-    def _test(self, j: int, others: RuleShares, weight: Array) -> Agreement:
+    def _test(self, j: int, others: RuleShares, share: Array) -> Agreement:
+        """`share` (P,): of each item of a pattern; zero where it is not compared."""
         batch, layout = self.batch, self.batch.layout
+        weight = share * batch.weight
         f, here = self.f[layout.slices[j]], layout.slices[j]
         means = layout.rates[here].T @ f  # (K classes, K)
         q = others.posterior
@@ -119,7 +121,7 @@ class Agreements:
         y = x @ means.T
         c = weight[:, None] * q * (y - (q * y).sum(axis=1, keepdims=True))
         excess, of_priors = float(weight @ t), -c.sum(axis=0) / others.p
-        influence = weight / batch.weight * (t - excess) + others.influence @ of_priors
+        influence = share * (t - excess) + others.influence @ of_priors
         derivative = np.tensordot(of_priors, others.rate_derivative, axes=1) - others.of_evidence(c)
         derivative[here] -= f @ (weight[:, None] * x).T @ q
         of_items = float(item_covariance(influence[:, None], batch.weight)[0, 0])

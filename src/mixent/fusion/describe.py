@@ -209,7 +209,9 @@ def _tests(fuser: Fuser, facts: Facts) -> list[Content]:
     texts = [fault_text(fuser, fault) for fault in fuser.faults_]
     p_values = [source[f"{test}_p_value"] for source in facts["sources"] for test in ("drift", "agreement")]
     tested = any(p is not None for p in p_values)
-    none = "No source contradicts the others." if tested else "No source can be tested against the others."
+    none = (
+        "No source contradicts the others significantly." if tested else "No source can be tested against the others."
+    )
     text = " ".join(f"{text[0].upper()}{text[1:]}." for text in texts) or none
     caption = (
         "Each source is tested against all others: the shares of its answers (the one that differs most is listed, in "

@@ -303,10 +303,10 @@ class MaxEntClassifier(EntropyModel):
         """Add the pairs of columns that cross-validation finds, if pairs="auto"."""
         if not isinstance(self.pairs, str) or self.selection is not None:
             return None
-        found = find_pairs(choice, self.layout_.terms, rows.table.n_rows, executor, show)
-        self.pairs_tried_ = found.tried
-        if found.terms:
-            self.layout_, self.pair_variance_ = Layout.of([*self.layout_.terms, *found.terms]), found.variance
+        chosen = find_pairs(choice, self.layout_.terms, rows.table.n_rows, executor, show)
+        self.pairs_tried_ = chosen.tried
+        if chosen.terms:
+            self.layout_, self.pair_variance_ = Layout.of([*self.layout_.terms, *chosen.terms]), chosen.variance
         return self.pair_variance_
 
     def _purify(self, rows: Training) -> None:

@@ -44,6 +44,8 @@ def describe_classifier(model: MaxEntClassifier) -> Document:
         **_path_facts(model),
         **_pair_facts(model),
     }
+    if facts.get("pairs", {}).get("found"):
+        facts["prior_variance"]["without_pairs"] = True
     numeric = facts["numeric_features"]
     lead = (
         "The distribution p(class | row) with maximum entropy among all that reproduce the training frequencies of "
@@ -135,10 +137,12 @@ def _contributions(model: EntropyModel) -> Figure:
     caption = "Contributions of the strongest features to the "
     caption += "log-odds" if len(model.classes_) == 2 else "logit of each class minus the mean over all classes"
     caption += ", relative to the average row"
-    if any(curve is None for curve in curves):
+    if any(contribution.curve is None and contribution.surface is None for contribution in display.contributions):
         caption += "; percentages are the shares of the rows with each value"
     if any(curve is not None and curve.has_density for curve in curves):
         caption += "; gray, the density of the rows"
+    if any(contribution.surface is not None for contribution in display.contributions):
+        caption += "; a heat map, what a pair of columns adds, as evidence for the class at its color bar"
     return Figure(display.picture, f"Contributions to the log-odds by value of {names}.", f"{caption}.")
 
 
@@ -189,7 +193,8 @@ def variance_text(variance: Mapping[str, Any]) -> str:
     if variance["how"] == "default":
         return f"{text}, the default: there are too few labelled rows to choose it."
     best = min(entry["log_loss"] for entry in variance["tried"])
-    return f"{text}, chosen from {len(variance['tried'])} by cross-validation; log-loss {best:.3f} nats."
+    loss = "log-loss without pairs" if variance.get("without_pairs") else "log-loss"
+    return f"{text}, chosen from {len(variance['tried'])} by cross-validation; {loss} {best:.3f} nats."
 
 
 # --- the classifier ---------------------------------------------------------------------------------------------------
@@ -221,18 +226,20 @@ def _pair_facts(model: MaxEntClassifier) -> dict[str, Any]:
     if not tried:
         return {}
     searched = model.pair_variance_ is not None
-    found = [term.name for term in model.layout_.terms if searched and is_pair(term)]
-    return {"pairs": {"found": found, "prior_variance": model.pair_variance_, "tried": tried}}
+    chosen = [term.name for term in model.layout_.terms if searched and is_pair(term)]
+    return {"pairs": {"found": chosen, "prior_variance": model.pair_variance_, "tried": tried}}
 
 
 def _pairs_section(pairs: Mapping[str, Any]) -> Section:
-    tried, found = pairs["tried"], pairs["found"]
-    if found:
-        after = next(entry["log_loss"] for entry in reversed(tried) if entry["pairs"] == len(found))
+    tried, chosen = pairs["tried"], pairs["found"]
+    if chosen:
+        after = next(entry["log_loss"] for entry in reversed(tried) if entry["pairs"] == len(chosen))
+        named = ", ".join(chosen[:LISTED]) + f" and {len(chosen) - LISTED} more" * (len(chosen) > LISTED)
         text = (
-            f"{count(len(found), 'pair')} of columns found by cross-validation: log-loss {after:.3f} nats, without "
-            f"pairs {tried[0]['log_loss']:.3f}. Prior variance of their multipliers {pairs['prior_variance']:g}. The "
-            "contribution of a column includes the mean over its partners; that of a pair is what remains."
+            f"{count(len(chosen), 'pair')} of columns found by cross-validation ({named}): log-loss {after:.3f} nats, "
+            f"without pairs {tried[0]['log_loss']:.3f}. Prior variance of their multipliers "
+            f"{pairs['prior_variance']:g}. The contribution of a column includes the mean over its partners; that of a "
+            "pair is what remains."
         )
     else:
         text = "No pairs of columns were added: none lowers the cross-validated log-loss clearly."

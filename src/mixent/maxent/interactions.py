@@ -43,8 +43,8 @@ class Factors:
     @staticmethod
     def of(terms: Sequence[Term], rows: Training) -> Factors:
         """The factors of the columns of these terms; none if the table is too wide."""
-        found = [factor for term in terms if (factor := _factor(term, rows)) is not None]
-        return Factors(tuple(found) if sum(len(f.values) for f in found) <= WIDEST else ())
+        factors = [factor for term in terms if (factor := _factor(term, rows)) is not None]
+        return Factors(tuple(factors) if sum(len(f.values) for f in factors) <= WIDEST else ())
 
     def axes(self, rows: Training) -> tuple[Array, np.ndarray]:
         """(D, n) principal axes of the cells of each factor, and (d,) the first axis of each.
@@ -126,6 +126,7 @@ def pair_gains(
     """
     C, classes = len(target), range(len(target) if len(target) > 2 else 1)  # the residuals of two classes are opposite
     share = 0.5 * (1.0 if C == 2 else (C - 1) / C)  # the multipliers of C classes have C - 1 degrees of freedom
+    spread = 2.0 * share**2 * (1.0 if C == 2 else C / (C - 1))  # the residuals of several classes are correlated
     gain, noise, scatter = (np.zeros((len(sets) + 1, len(starts), len(starts))) for _ in range(3))
     for c in classes:
         residual = target[c] - weight * post[c]
@@ -137,7 +138,7 @@ def pair_gains(
             H = np.maximum(H, 0.0) + 1.0 / variance
             gain[s] += share * _by_pair(R**2 / H, starts)
             noise[s] += share * _by_pair(J / H, starts)
-            scatter[s] += 2.0 * share**2 * _by_pair((J / H) ** 2, starts)
+            scatter[s] += spread * _by_pair((J / H) ** 2, starts)
     n_pairs = max(len(starts) * (len(starts) - 1) / 2, 2.0)
     return [_gains(*tables, n_pairs) for tables in zip(gain, noise, scatter)]
 

@@ -67,7 +67,8 @@ class EntropyModel(FittedByRun, ProbabilisticClassifier):
         choice = None
         if isinstance(self.prior_variance, str):
             choice = choose_variance(plan, rows, self._prior_folds(), executor, show)
-        self.prior_variance_ = self.prior_variance if choice is None else choice.variance
+        variance = self.prior_variance if choice is None else choice.variance
+        self.prior_variance_ = None if variance is None else float(variance)
         self.prior_variances_tried_ = [] if choice is None else choice.tried
         self.layout_ = plan.layout(rows)
         pair_variance = None if choice is None else self._extend(choice, rows, executor, show)

@@ -354,7 +354,7 @@ def distinct_texts(numbers: Iterable[float]) -> list[str]:
     """Numbers as text, with enough digits to distinguish them."""
     numbers = list(numbers)
     for digits in range(4, 17):
-        text = [f"{x:.{digits}g}" for x in numbers]
+        text = [f"{float(f'{x:.{digits}g}'):.16g}" for x in numbers]  # 45350, not 4.535e+04
         if len(set(text)) == len(set(numbers)):
             break
     return text if numbers else []

@@ -139,7 +139,10 @@ def _choice_text(bound: Mapping[str, Any]) -> str:
     if bound["chosen_by"] == "default":
         return "the default, since there are too few labelled rows to choose it"
     best = min(entry["log_loss"] for entry in bound["tried"])
-    return f"chosen among {len(bound['tried'])} values by cross-validation (log-loss {best:.3f} nats)"
+    how = f"chosen among {count(len(bound['tried']), 'value')} by cross-validation"
+    if len(bound["tried"]) == 1:  # all margins are attained, so that larger values would change little
+        how = "the smallest of the grid and the only value tried"
+    return f"{how} (log-loss {best:.3f} nats)"
 
 
 def _margin_text(facts: Mapping[str, Any]) -> str:

@@ -33,6 +33,7 @@ PRECISION, ROUNDING = 1e-13, 1e-6  # relative duality gap at the end, and at the
 STALLED = 6  # iterations after which a gap that is not halved no longer falls
 TO_BOUNDARY = 0.99  # largest fraction of the way to the boundary that a step may take
 SHORT = 0.1  # a step that can take less than this fraction is replaced by a centering step
+LEAST = 1e-12  # prior of a possible class
 MAX_CURVATURE = 1e10  # of a margin, relative to that of D(q || P0)
 
 
@@ -55,9 +56,11 @@ def best_labels(scores: Array, prior: Array, margin: MarginPrior, shares: ClassS
     """The optimal label distributions (n, C) for scores (n, C) and priors of the labels (n, C)."""
     q = prior / prior.sum(axis=1, keepdims=True)
     separate = (prior > 0).sum(axis=1) > 1
+    q[separate] = np.where(q[separate] > 0, np.maximum(q[separate], LEAST), 0.0)
     if shares is not None:
         together = np.flatnonzero(shares.weight > 0)
         separate[together] = False
+        q[together] = np.maximum(q[together], LEAST)  # every class is possible
         q[together] = LabelStep(scores[together], q[together], margin, shares.take(together)).solve()
     if separate.any():
         q[separate] = LabelStep(scores[separate], q[separate], margin).solve()
@@ -80,7 +83,7 @@ class Iterate:
     def take(self, rows: np.ndarray) -> Iterate:
         return Iterate(self.values[rows], self.n_classes)
 
-    def moved(self, step: Iterate, length: Array) -> Iterate:
+    def plus(self, step: Iterate, length: Array) -> Iterate:
         """After a step with these lengths (n,)."""
         return Iterate(self.values + length[:, None] * step.values, self.n_classes)
 
@@ -124,7 +127,7 @@ class LabelStep:
         return best / best.sum(axis=1, keepdims=True)
 
     def gap(self, x: Iterate, rows: np.ndarray) -> tuple[Array, Array]:
-        """(n,) duality gaps, and the sizes of the values whose differences they are; with shares, those of all rows."""
+        """(n,) duality gap of each row, or of all with class shares, and the size of the values that are subtracted."""
         d, prior, imposed = self.d[rows], self.prior[rows], self.imposed[rows]
         divergence = rel_entr(x.q, prior).sum(axis=1)
         loss = np.where(imposed, self.margin.loss(self.margins(x.q, d)), 0.0).sum(axis=1)
@@ -157,23 +160,23 @@ class LabelStep:
         return Iterate.of(q, (q > 0).astype(float), lam, z, h, distance)
 
     def _iterate(self, x: Iterate, rows: np.ndarray) -> Iterate:
-        """Mehrotra's predictor-corrector step, or a centering step where that would be short."""
+        """Mehrotra's predictor-corrector step; a centering step where that is short or raises the complementarity."""
         system, mu = _System(self, x, rows), self.complementarity(x, rows)
         predictor, _ = system.direction(0.0 * mu, None)
-        predicted = x.moved(predictor, np.minimum(x.longest(predictor), 1.0))
+        predicted = x.plus(predictor, np.minimum(x.longest(predictor), 1.0))
         ratio = np.minimum(self.complementarity(predicted, rows) / np.maximum(mu, 1e-300), 1.0)
         step, tilt_step = system.direction(mu * ratio**3, predictor)
         length = np.minimum(TO_BOUNDARY * x.longest(step), 1.0)
-        short = length < SHORT
-        if short.any():
+        poor = (length < SHORT) | (self.complementarity(x.plus(step, length), rows) > mu)  # else the steps may cycle
+        if poor.any():
             centering, _ = system.direction(0.5 * mu, None)
-            step = Iterate(np.where(short[:, None], centering.values, step.values), x.n_classes)
+            step = Iterate(np.where(poor[:, None], centering.values, step.values), x.n_classes)
             length = np.minimum(TO_BOUNDARY * x.longest(step), 1.0)
         if self.shares is not None:
             falls = float(np.max(-tilt_step / self.tilt))
             longest = TO_BOUNDARY / falls if falls > 0 else 1.0
             self.tilt = self.tilt + min(float(length.mean()), longest) * tilt_step
-        return x.moved(step, length)
+        return x.plus(step, length)
 
 
 class _System:

@@ -31,7 +31,7 @@ def test_pairs_that_were_found_are_described(interacting):
     model = MaxEntClassifier(random_state=0).fit(X, (score + 0.3 * rng.normal(size=400) > 0).astype(int))
     text = str(model.summary())
     assert "Interactions" in text
-    assert ("1 pair of columns found by cross-validation: log-loss" in text) is interacting
+    assert ("1 pair of columns found by cross-validation (x0 & x1): log-loss" in text) is interacting
     assert ("No pairs of columns were added: none lowers" in text) is not interacting
     assert model.summary().facts["pairs"]["found"] == (["x0 & x1"] if interacting else [])
     assert "Interactions" not in str(MaxEntClassifier(pairs=None, random_state=0).fit(X, X[:, 0] > 0).summary())

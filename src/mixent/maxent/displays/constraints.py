@@ -179,13 +179,14 @@ class ConstraintsDisplay(Display):
         if handles:
             last = panels[self._grid()[1] - 1]
             names = [self._class(c) for c in range(len(self.classes))]
+            has_bar = self.contributions[self._grid()[1] - 1].surface is not None
             last.legend(
                 handles,
                 names,
                 frameon=False,
                 fontsize="small",
                 loc="upper left",
-                bbox_to_anchor=(1.1, 1.0),
+                bbox_to_anchor=(1.6 if has_bar else 1.1, 1.0),
                 borderaxespad=0,
             )
 

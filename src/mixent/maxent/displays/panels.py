@@ -16,6 +16,7 @@ MOST_DOTS = 6  # most classes that are drawn as dots; more are drawn as a heat m
 SHOWN = 0.005  # least share of missing values that is shown
 OUTLYING = 4  # a panel whose range exceeds this multiple of the median has its own scale
 LABEL = 30  # most characters of a value
+WIDE = 26  # most characters of all values of the horizontal axis, without rotation
 NAME, SHORT = 28, 24  # most characters of a feature, and of a title that fits above the panel
 NATS = "Contribution (nats)"
 
@@ -74,10 +75,11 @@ def draw_panel(ax: Any, contribution: Contribution, classes: np.ndarray, limits:
 
 def _draw_title(ax: Any, contribution: Contribution) -> None:
     """Write the name of the feature above the panel; a long name extends to the left, over the names of the values."""
-    many = contribution.curve is None and contribution.surface is None and len(contribution.values) > MOST_VALUES
+    listed = contribution.curve is None and contribution.surface is None  # by the names of its values
+    many = listed and len(contribution.values) > MOST_VALUES
     some = f", {MOST_VALUES} of {len(contribution.values)} values" if many else ""
     text = f"{plain(contribution.name, NAME - len(some)).strip()}{2 * NARROW}({contribution.strength:.2g} nats{some})"
-    side = "right" if contribution.curve is None and len(text) > SHORT else "left"
+    side = "right" if listed and len(text) > SHORT else "left"
     ax.set_title(text, fontsize="small", weight="bold", color=INK, loc=side)
 
 
@@ -167,19 +169,25 @@ def _draw_shades(ax: Any, contribution: Contribution, classes: np.ndarray, limit
 
 
 def _draw_surface(ax: Any, surface: Surface, classes: np.ndarray) -> None:
-    """Draw a heat map of the evidence for the first of two classes, or for the class with the most evidence."""
+    """Draw a heat map of the log-odds of two classes, or of the evidence for the class with the most of it."""
     K, L, C = surface.logits.shape
     nats = evidence(surface.logits.reshape(K * L, C)).reshape(K, L, C)
-    c = 0 if C == 2 else int((nats**2).sum(axis=(0, 1)).argmax())
+    c = 1 if C == 2 else int((nats**2).sum(axis=(0, 1)).argmax())
     rows, columns = (_largest(nats[:, :, c], axis) for axis in (0, 1))
     part = nats[:, :, c][np.ix_(rows, columns)]
-    image = shade(ax, part, float(np.abs(part).max(initial=0.0)) or 1.0)
+    shades = (color(0), color(1)) if C == 2 else (INK, color(c))
+    image = shade(ax, part, float(np.abs(part).max(initial=0.0)) or 1.0, shades=shades)
     for axis, kept, values in ((ax.yaxis, rows, surface.values[0]), (ax.xaxis, columns, surface.values[1])):
-        axis.set_ticks(np.arange(len(kept)), [plain(values[i].removeprefix("about "), 12).strip() for i in kept])
+        names = [plain(values[i].removeprefix("about "), 12).strip() for i in kept]
+        long = axis is ax.xaxis and sum(map(len, names)) > WIDE
+        axis.set_ticks(np.arange(len(kept)), names, rotation=90 if long else 0)
+    if not surface.values[0][0].startswith("about "):
+        ax.invert_yaxis()  # categories from the top, as in the other panels
     ax.tick_params(labelsize="x-small", length=0)
     ax.set_ylabel(plain(surface.names[0], SHORT).strip(), fontsize="small")
     ax.set_xlabel(plain(surface.names[1], SHORT).strip(), fontsize="small")
-    bar = ax.figure.colorbar(image, ax=ax, label=f"for {plain(class_name(classes[c]), 12).strip()} (nats)")
+    bar = ax.figure.colorbar(image, ax=ax)
+    bar.set_label(f"Evidence for {plain(class_name(classes[c]), 12).strip()} (nats)", fontsize="small")
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize="x-small")
 
@@ -190,16 +198,23 @@ def _largest(nats: np.ndarray, axis: int) -> np.ndarray:
     return np.sort(np.argsort(-size, kind="stable")[:MOST_VALUES])
 
 
-def shade(ax: Any, nats: np.ndarray, limit: float, heights: np.ndarray | None = None) -> Any:
-    """Draw a heat map (V, C): blue is evidence for the class, orange against it, gray has no constraint."""
+def shade(
+    ax: Any,
+    nats: np.ndarray,
+    limit: float,
+    heights: np.ndarray | None = None,
+    *,
+    shades: tuple[str, str] = (OKABE_ITO[1], OKABE_ITO[0]),
+) -> Any:
+    """Draw a heat map: the two colors are evidence against the class and for it, light gray has no constraint."""
     from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 
-    steps = [OKABE_ITO[1], "#f7d9c4", "#ffffff", "#a9cfe8", OKABE_ITO[0]]
-    shades = LinearSegmentedColormap.from_list("evidence", steps).with_extremes(bad="#eeeeee")
+    steps = [shades[0], "#ffffff", shades[1]]
+    colors = LinearSegmentedColormap.from_list("evidence", steps).with_extremes(bad="#eeeeee")
     heights = np.arange(len(nats), dtype=float) if heights is None else heights
     edges = np.arange(nats.shape[1] + 1) - 0.5, np.append(heights - 0.5, heights[-1] + 0.5)
     norm = TwoSlopeNorm(0.0, -limit, limit)
-    return ax.pcolormesh(*edges, np.ma.masked_invalid(nats), cmap=shades, norm=norm, lw=0.6, ec="white")
+    return ax.pcolormesh(*edges, np.ma.masked_invalid(nats), cmap=colors, norm=norm, lw=0.6, ec="white")
 
 
 def value_labels(values: list[str], shares: np.ndarray, max_length: int = LABEL) -> list[str]:
