@@ -174,19 +174,20 @@ class ConstraintsDisplay(Display):
         return self
 
     def _legend(self, panels: list) -> None:
-        """Draw the legend to the right of the first row of panels, with the handles of a panel that has them."""
+        """Draw the legend to the right of a panel, with the handles of one that has them; not beside a color bar."""
         handles = next((lines for panel in panels if (lines := panel.get_legend_handles_labels()[0])), None)
+        columns = self._grid()[1]
+        right = [i for i in range(len(panels)) if i % columns == columns - 1 or i == len(panels) - 1]
+        without_bar = [i for i in right if self.contributions[i].surface is None]
         if handles:
-            last = panels[self._grid()[1] - 1]
             names = [self._class(c) for c in range(len(self.classes))]
-            has_bar = self.contributions[self._grid()[1] - 1].surface is not None
-            last.legend(
+            panels[(without_bar or right)[0]].legend(
                 handles,
                 names,
                 frameon=False,
                 fontsize="small",
                 loc="upper left",
-                bbox_to_anchor=(1.6 if has_bar else 1.1, 1.0),
+                bbox_to_anchor=(1.1 if without_bar else 1.6, 1.0),
                 borderaxespad=0,
             )
 

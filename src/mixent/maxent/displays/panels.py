@@ -186,7 +186,7 @@ def _draw_surface(ax: Any, surface: Surface, classes: np.ndarray) -> None:
     ax.tick_params(labelsize="x-small", length=0)
     ax.set_ylabel(plain(surface.names[0], SHORT).strip(), fontsize="small")
     ax.set_xlabel(plain(surface.names[1], SHORT).strip(), fontsize="small")
-    bar = ax.figure.colorbar(image, ax=ax)
+    bar = ax.figure.colorbar(image, cax=ax.inset_axes((1.03, 0.0, 0.05, 1.0)))  # beside this panel, not its column
     bar.set_label(f"Evidence for {plain(class_name(classes[c]), 12).strip()} (nats)", fontsize="small")
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize="x-small")
