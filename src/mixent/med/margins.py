@@ -130,7 +130,7 @@ class Exponential(ScaledMargin):
 
     def _beyond(self, margin: Array) -> Array:
         """The shortfall from the mean of the prior, in units of its width 1 / C."""
-        return np.clip(self.C * (self.mean(0.0) - margin), 0.0, LARGEST)
+        return np.minimum(np.maximum(self.C * (self.mean(0.0) - margin), 0.0), LARGEST)  # np.clip takes longer
 
     def regular_mean(self, multiplier: Array) -> tuple[Array, Array]:
         return self.target + 0.0 * multiplier, 0.0 * multiplier
@@ -177,7 +177,7 @@ class Laplace(ScaledMargin):
 
     def _shortfall(self, margin: Array) -> Array:
         """The shortfall from the mean of the prior, in units of its width 1 / C."""
-        return np.clip(self.C * (self.target - margin), 0.0, LARGEST)
+        return np.minimum(np.maximum(self.C * (self.target - margin), 0.0), LARGEST)
 
     def regular_mean(self, multiplier: Array) -> tuple[Array, Array]:
         return self.target + 1.0 / (self.C + multiplier), 1.0 / (self.C + multiplier) ** 2

@@ -23,7 +23,7 @@ from mixent.med.margins import MarginPrior
 from mixent.med.solving import Discriminant, Search, Solution
 
 FOLD_GAP = 1e-6  # duality gap per row of models of cross-validation; a larger one saves no time
-FOLD_ITER = 25  # most passes of such a model; the data sets of the benchmarks need fewer than 20
+FOLD_ITER = 20  # most passes of such a model; the data sets of the benchmarks need fewer than 20
 FOLD_ROUNDS = 5  # most rounds of label updates of such a model: later rounds change its labels slowly
 BATCH_ROWS = 4096  # rows scored at once
 ATTAINED = 0.15  # largest shortfall, relative to the target, of margins that a larger C hardly changes

@@ -36,7 +36,7 @@ from mixent.med.solving import Discriminant, Search, Solution
 
 MAX_ROUNDS = 30  # of both steps, where the user gives no number
 INNER_GAP = 0.1  # largest duality gap in a round, as a share of the gain at which the rounds end
-INNER_ITER = 5  # most passes of a round; the next one continues from its solution
+INNER_ITER = 3  # most passes of a round; the next one continues from its solution
 
 
 @dataclass(frozen=True)
