@@ -159,3 +159,13 @@ def test_a_gain_of_one_heavy_row_is_not_significant(heavy, positive):
     before[0] = -truth[0]
     gain, bound = folds.gain([before], [after])
     assert gain > 0 and (bound > 0) is positive
+
+
+def test_labelled_rows_with_the_weight_of_few_show_no_gain():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) + 4.0 * (np.arange(60) % 2)[:, None]
+    y = np.array(["a", "b"], dtype=object)[np.arange(60) % 2]
+    y[20:] = None
+    weight = np.where(np.arange(60) < 4, 1.0, 1e-6)
+    model = MEDClassifier(C=1.0, random_state=0).fit(X, y, sample_weight=weight)
+    assert model.unlabelled_gain_ == 0.0

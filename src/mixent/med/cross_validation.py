@@ -26,6 +26,7 @@ MAX_REPEATS = 5
 MAX_C_UNCERTAIN = 3.0  # largest C="auto" with uncertain labels: with a larger C they keep their initial values
 MIN_SHARE_ATTAINED = 0.1  # share of the margins that must be attained before the search for C can end
 UNLABELLED_ROUNDS = 2  # rounds that choose C with unlabelled rows, which take long; the others follow if the loss falls
+MIN_EFFECTIVE_ROWS = 5.0  # labelled rows without which no gain by unlabelled rows is shown
 LEVEL = 0.05  # of the test whether unlabelled rows improve the predictions of labelled ones
 ALL = slice(None)
 
@@ -123,7 +124,7 @@ class CrossValidation:
         """Reduction of the held-out loss from one list of scores to another, and its lower confidence bound.
 
         The bound is that of a one-sided t-test over the rows, at the nominal level of 5 %: C was chosen on some of
-        these rounds. It is not positive where the weights are those of fewer than two rows.
+        these rounds. It is not positive where the weights are those of fewer than five rows.
         """
         log_probs = [self._log_prob(held_out) for held_out in (before, after)]
         losses = [-np.log((likelihood * np.exp(log_prob)).sum(axis=1)) for log_prob, likelihood, _ in log_probs]
@@ -134,7 +135,7 @@ class CrossValidation:
         weight = self.subset.weight[count > 0]
         mean = float(np.average(gains, weights=weight))
         freedom = effective_rows(weight) - 1.0
-        if freedom < 1.0:
+        if freedom + 1.0 < MIN_EFFECTIVE_ROWS:
             return mean, min(mean, 0.0)
         std_error = np.sqrt(np.average((gains - mean) ** 2, weights=weight) / freedom)
         return mean, mean - float(stdtrit(freedom, 1.0 - LEVEL) * std_error)
@@ -185,7 +186,7 @@ class CrossValidation:
         models = dict(alone.models)
         held_out = alone.held_out or self.scores(alone.C, first, models)
         calibration = fit_calibration(*_stack_rounds(held_out, self.subset), affine=True)
-        if effective_rows(self.subset.weight[self.subset.labelled]) < 2.0:  # no gain would be significant
+        if effective_rows(self.subset.weight[self.subset.labelled]) < MIN_EFFECTIVE_ROWS:
             return alone, self._label_prior(self.subset, alone.C, calibration), 0.0
         priors: dict = {}
 
