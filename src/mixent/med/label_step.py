@@ -53,7 +53,10 @@ class ClassShares:
 
 
 def best_labels(scores: Array, prior: Array, margin: MarginPrior, shares: ClassShares | None = None) -> Array:
-    """The optimal label distributions (n, C) for scores (n, C) and priors of the labels (n, C)."""
+    """The optimal label distributions (n, C) for scores (n, C) and priors of the labels (n, C).
+
+    The prior of a possible class counts as at least `LEAST`; with class shares, every class is possible.
+    """
     q = prior / prior.sum(axis=1, keepdims=True)
     separate = (prior > 0).sum(axis=1) > 1
     q[separate] = np.where(q[separate] > 0, np.maximum(q[separate], LEAST), 0.0)
